@@ -1,0 +1,1 @@
+//! HTTP in, HTTP out: routes, server-sent events, errors.

@@ -1,0 +1,1 @@
+//! What the outside relies on: JSON contracts and wire types.

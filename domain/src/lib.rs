@@ -1,0 +1,10 @@
+//! What may happen: ids, limits, events, commands and the deciders over them.
+//!
+//! Nothing here does I/O, waits, reads a clock or rolls a die. Time, ids and randomness arrive in
+//! the command, so that the same history always gives the same answer.
+
+pub mod ids;
+pub mod limits;
+pub mod message;
+pub mod text;
+pub mod usage;

@@ -1,0 +1,77 @@
+//! Every bound, named with its unit last. A limit that is not here does not exist.
+
+use std::ops::RangeInclusive;
+
+/// Thread and run ids (facts §8: the path pattern).
+pub const THREAD_ID_CHARS_MAX: usize = 64;
+/// A provider's tool-call id. Providers use 20 to 40 characters.
+pub const TOOL_CALL_ID_CHARS_MAX: usize = 256;
+/// An owner's name.
+pub const USER_ID_CHARS_MAX: usize = 128;
+/// A subagent type's name.
+pub const NAME_CHARS_MAX: usize = 64;
+
+/// Event types (facts §7.1).
+pub const EVENT_TYPE_CHARS_MAX: usize = 32;
+/// Event categories (facts §7.1).
+pub const CATEGORY_CHARS_MAX: usize = 16;
+
+/// A captured step's text and, separately, each call's arguments (facts §6.2).
+pub const STEP_TEXT_CHARS_MAX: usize = 8_192;
+/// The result or error that `subagent.end` carries (facts §6.3).
+pub const END_TEXT_CHARS_MAX: usize = 8_192;
+/// The brief of a result or error in a tool message's metadata (facts §9.3).
+pub const BRIEF_CHARS_MAX: usize = 2_000;
+/// A delegation's description in the ledger (facts §9.6).
+pub const LEDGER_DESCRIPTION_CHARS_MAX: usize = 200;
+/// The detail of an exception that becomes a tool message (facts §4.2).
+pub const ERROR_DETAIL_CHARS_MAX: usize = 500;
+
+/// A tool's output before it is cut to head and tail (chain facts §2.3, the fallback bound).
+pub const TOOL_OUTPUT_CHARS_MAX: usize = 30_000;
+/// What is kept of the beginning of a tool output that was cut.
+pub const TOOL_OUTPUT_HEAD_CHARS: usize = 8_000;
+/// What is kept of the end of a tool output that was cut.
+pub const TOOL_OUTPUT_TAIL_CHARS: usize = 3_000;
+
+/// The prompt that a run is started with.
+pub const PROMPT_CHARS_MAX: usize = 200_000;
+/// One model reply, all of it, before the stream is cut off as a failure.
+pub const MODEL_REPLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Tool calls in one model reply; more are answered with an error each.
+pub const TOOL_CALLS_PER_REPLY_MAX: usize = 128;
+
+/// Running subagents per process (facts §0); also what a request may ask for per response.
+pub const RUNNING_SUBAGENTS_RANGE: RangeInclusive<u32> = 1..=64;
+/// Running subagents when nothing is configured (facts §1.2).
+pub const RUNNING_SUBAGENTS_DEFAULT: u32 = 3;
+/// Delegations that may wait for a slot at once.
+pub const ADMISSION_QUEUE_DEFAULT: u32 = 256;
+/// The longest that a delegation waits for a slot, in seconds.
+pub const ADMISSION_TIMEOUT_SECONDS_DEFAULT: u64 = 300;
+/// Delegations per run (facts §1.2).
+pub const DELEGATIONS_PER_RUN_RANGE: RangeInclusive<u32> = 1..=50;
+/// Delegations per run when nothing is configured (facts §1.2).
+pub const DELEGATIONS_PER_RUN_DEFAULT: u32 = 6;
+/// How deep delegation may go: a lead delegates, a subagent does not.
+pub const DELEGATION_DEPTH_MAX: u32 = 1;
+/// What the lead waits beyond a subagent's own time limit, in seconds (facts §4.5).
+pub const POLLING_GRACE_SECONDS: u64 = 60;
+
+/// Turns of a lead in one run: a stop for a lead that never ends.
+pub const LEAD_TURNS_MAX_DEFAULT: u32 = 100;
+/// Acceptance criteria of one delegation (facts §3.10).
+pub const ACCEPTANCE_CRITERIA_MAX: usize = 20;
+/// One acceptance criterion (facts §3.10).
+pub const ACCEPTANCE_CRITERION_CHARS_MAX: usize = 500;
+
+/// Rows of a page of events (facts §8).
+pub const EVENTS_PAGE_RANGE: RangeInclusive<u32> = 1..=2_000;
+/// Rows of a page of events when no limit is asked for (facts §8).
+pub const EVENTS_PAGE_DEFAULT: u32 = 500;
+
+/// One event's content and metadata together, as stored. Larger payloads are cut by whoever
+/// makes them; the log refuses what is still larger.
+pub const EVENT_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Events of one append.
+pub const EVENTS_PER_APPEND_MAX: usize = 1_000;

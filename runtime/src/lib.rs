@@ -1,0 +1,1 @@
+//! Makes things happen: agents, models, tools, delegation.

@@ -1,0 +1,1 @@
+//! Behaviour across crates: end to end, crash, conformance, architecture.

@@ -1,0 +1,1 @@
+//! The remit command: thin subcommands over the libraries.
