@@ -205,7 +205,11 @@ mod tests {
     fn the_stored_form_is_the_message_dump() {
         let message = Message::Assistant(AssistantMessage {
             content: "looking".into(),
-            tool_calls: vec![ToolCall { id: "c1".into(), name: "ls".into(), args: ToolArgs::parse("{\"path\":\".\"}") }],
+            tool_calls: vec![ToolCall {
+                id: "c1".into(),
+                name: "ls".into(),
+                args: ToolArgs::parse("{\"path\":\".\"}"),
+            }],
             usage: Some(Usage::new(3, 4)),
             ..AssistantMessage::default()
         });
@@ -229,14 +233,19 @@ mod tests {
     // Facts §12 line 31, and §3.6.
     #[test]
     fn list_content_becomes_joined_text() {
-        assert_eq!(text_of(&json!([{"type": "text", "text": "Part 1"}, "Part 2", {"text": ""}])), "Part 1\nPart 2");
+        assert_eq!(
+            text_of(&json!([{"type": "text", "text": "Part 1"}, "Part 2", {"text": ""}])),
+            "Part 1\nPart 2"
+        );
         assert_eq!(text_of(&Value::Null), "");
         assert_eq!(text_of(&json!(12)), "12");
     }
 
     #[test]
     fn only_the_literal_mark_makes_a_fallback() {
-        for (mark, expected) in [(json!(true), true), (json!("true"), false), (json!(1), false), (json!(false), false)] {
+        for (mark, expected) in
+            [(json!(true), true), (json!("true"), false), (json!(1), false), (json!(false), false)]
+        {
             let mut message = AssistantMessage::default();
             message.additional_kwargs.insert(ERROR_FALLBACK_KEY.into(), mark);
             assert_eq!(message.is_error_fallback(), expected);

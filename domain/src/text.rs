@@ -19,7 +19,9 @@ pub struct Bounded {
 /// Keeps the first `chars_max` characters. At exactly the bound nothing is cut (facts §6.2).
 pub fn prefix(text: &str, chars_max: usize) -> Bounded {
     match text.char_indices().nth(chars_max) {
-        Some((end, _)) => Bounded { text: text.get(..end).unwrap_or_default().to_owned(), is_truncated: true },
+        Some((end, _)) => {
+            Bounded { text: text.get(..end).unwrap_or_default().to_owned(), is_truncated: true }
+        }
         None => Bounded { text: text.to_owned(), is_truncated: false },
     }
 }

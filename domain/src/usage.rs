@@ -26,7 +26,12 @@ impl Usage {
 
     /// What a provider reported: a missing or zero total becomes the sum, and counts that are all
     /// zero are no report at all (facts §5).
-    pub fn reported(input_tokens: u64, output_tokens: u64, total_tokens: u64, cache_read_tokens: u64) -> Option<Self> {
+    pub fn reported(
+        input_tokens: u64,
+        output_tokens: u64,
+        total_tokens: u64,
+        cache_read_tokens: u64,
+    ) -> Option<Self> {
         let summed = Self::new(input_tokens, output_tokens);
         let total_tokens = if total_tokens > 0 { total_tokens } else { summed.total_tokens };
         let cache_read_tokens = (cache_read_tokens > 0).then_some(cache_read_tokens);
