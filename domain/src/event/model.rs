@@ -1,0 +1,75 @@
+//! The lead's conversation, and what model calls met with.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use super::family::family;
+use crate::message::Message;
+
+/// The lead, where a record says who made a model call (facts §8, `by_caller`).
+pub const LEAD_CALLER: &str = "lead_agent";
+
+family! {
+    /// The lead's conversation, and what model calls met with.
+    pub enum ModelEvent {
+        /// A person asked.
+        HumanInput(Message) = "llm.human.input" in Message,
+        /// The lead's model replied.
+        AiResponse(Message) = "llm.ai.response" in Message,
+        /// One of the lead's tool calls returned.
+        ToolResult(Message) = "llm.tool.result" in Message,
+        /// A model call failed for good.
+        Failed(ModelFailed) = "llm.error" in Trace,
+        /// A model call failed and will be tried again.
+        Retried(ModelRetried) = "llm.retry" in Trace,
+    }
+}
+
+impl ModelEvent {
+    pub(super) fn metadata(&self) -> Map<String, Value> {
+        let caller = match self {
+            Self::HumanInput(_) => return Map::new(),
+            Self::AiResponse(_) | Self::ToolResult(_) => LEAD_CALLER,
+            Self::Failed(failed) => &failed.caller,
+            Self::Retried(retried) => &retried.caller,
+        };
+        Map::from_iter([("caller".to_owned(), json!(caller))])
+    }
+}
+
+/// A model call failed for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelFailed {
+    /// Who called: `lead_agent` or `subagent:{type}`.
+    pub caller: String,
+    /// The configured name of the model.
+    pub model_name: String,
+    /// The class of the failure, such as `auth`, `quota` or `transient`.
+    pub reason: String,
+    /// The provider's HTTP status, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// How often the call was tried.
+    pub attempts: u32,
+    /// What was being done and what came back, without secrets.
+    pub error: String,
+}
+
+/// A model call failed and will be tried again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelRetried {
+    /// Who called: `lead_agent` or `subagent:{type}`.
+    pub caller: String,
+    /// The configured name of the model.
+    pub model_name: String,
+    /// The attempt that failed, from 1.
+    pub attempt: u32,
+    /// Attempts that there will be at most.
+    pub max_attempts: u32,
+    /// The wait before the next attempt, in milliseconds.
+    pub wait_ms: u64,
+    /// The class of the failure.
+    pub reason: String,
+    /// What came back, without secrets.
+    pub message: String,
+}
