@@ -1,1 +1,3 @@
 //! Makes things happen: agents, models, tools, delegation.
+
+pub mod models;

@@ -1,0 +1,80 @@
+//! Models: what answers an agent's messages, and the rules for asking again.
+//!
+//! A model knows messages and tools. It must not know runs, threads, events or delegations: who
+//! asks is a tag, and what came back is a value.
+
+use domain::{
+    ids::SubagentType,
+    message::{AssistantMessage, Message},
+};
+use futures::future::BoxFuture;
+
+pub mod error;
+
+pub use domain::tool_spec::ToolSpec;
+pub use error::{ModelError, ModelErrorKind};
+
+/// One question to a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelRequest {
+    /// The conversation so far, oldest first.
+    pub messages: Vec<Message>,
+    /// The tools that the model may call.
+    pub tools: Vec<ToolSpec>,
+    /// Who asks.
+    pub agent: AgentTag,
+}
+
+/// Who asks a model: tokens are counted under this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AgentTag {
+    /// The agent that the caller talks to.
+    Lead,
+    /// An agent that the lead delegated to.
+    Subagent(SubagentType),
+}
+
+impl AgentTag {
+    /// The caller of a usage record: `lead_agent` or `subagent:NAME` (facts §5).
+    pub fn caller(&self) -> String {
+        match self {
+            Self::Lead => "lead_agent".to_owned(),
+            Self::Subagent(name) => format!("subagent:{name}"),
+        }
+    }
+}
+
+/// A piece of a reply while it is being made: for live views only, never stored. The complete reply
+/// is what [`ChatModel::call`] returns; when a call fails, its pieces are void.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Delta {
+    /// Visible text, to be appended.
+    Text(String),
+    /// The model began to call the tool of this name.
+    ToolCallStarted(String),
+}
+
+/// Where the pieces of a reply go. Called from inside the model's future; must not block.
+pub type Deltas<'a> = &'a (dyn Fn(Delta) + Send + Sync);
+
+/// Ignores the pieces of a reply.
+pub fn no_deltas(_: Delta) {}
+
+/// Something that answers an agent's messages.
+pub trait ChatModel: Send + Sync {
+    /// The configured name; shown as `model_name`.
+    fn name(&self) -> &str;
+
+    /// Tokens that fit into one request, where the configuration says so.
+    fn context_tokens(&self) -> Option<u32> {
+        None
+    }
+
+    /// Asks once; asking again is `retry::call_with_retries`. Dropping the future ends the call
+    /// and closes its connection.
+    fn call<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: Deltas<'a>,
+    ) -> BoxFuture<'a, Result<AssistantMessage, ModelError>>;
+}
