@@ -1,3 +1,5 @@
 //! Makes things happen: agents, models, tools, delegation.
 
 pub mod models;
+pub mod sandbox;
+pub mod tools;

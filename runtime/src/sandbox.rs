@@ -1,0 +1,31 @@
+//! What an agent may touch: a thread's folders, and a confinement around every shell line.
+//!
+//! Agents see `/mnt/user-data/{workspace,uploads,outputs}` and nothing else. File tools resolve
+//! virtual paths here; shell lines run inside the best confinement that this machine offers. A
+//! machine that offers none has no `bash`, unless its owner allowed the bare host.
+
+mod folders;
+
+pub use folders::{ThreadFolders, VIRTUAL_OUTPUTS, VIRTUAL_ROOT, VIRTUAL_UPLOADS, VIRTUAL_WORKSPACE};
+
+/// The `sandbox` section of the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SandboxSettings {
+    /// Whether shell lines may run unconfined when no confinement works here.
+    pub allow_host_bash: bool,
+    /// Whether shell lines may use the network.
+    pub network: bool,
+}
+
+/// How shell lines are kept inside the thread's folders.
+#[derive(Debug)]
+pub struct Confinement {
+    settings: SandboxSettings,
+}
+
+impl Confinement {
+    /// The name that is shown: `bubblewrap`, `landlock` or `host`.
+    pub fn name(&self) -> &'static str {
+        if self.settings.network { "host" } else { "landlock" }
+    }
+}

@@ -1,0 +1,122 @@
+//! The tools that an agent may call, one file each, and what they have in common.
+//!
+//! A tool never fails: whatever goes wrong becomes a bounded text that says what to do, because
+//! the model reads it and must be able to go on. A tool knows nothing of turns, events or models.
+
+use std::{sync::Arc, time::Duration};
+
+use domain::tool_spec::{SideEffect, ToolSpec};
+use futures::future::BoxFuture;
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use crate::sandbox::{Confinement, ThreadFolders};
+
+/// How long one shell line may run when nothing else is set.
+pub const BASH_TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
+
+/// What a tool call may use.
+#[derive(Debug, Clone)]
+pub struct ToolContext {
+    /// The thread's folders.
+    pub folders: ThreadFolders,
+    /// How shell lines are confined; without one `bash` is denied.
+    pub confinement: Option<Arc<Confinement>>,
+    /// Stops the call.
+    pub cancel: CancellationToken,
+    /// How long one shell line may run.
+    pub bash_timeout: Duration,
+}
+
+impl ToolContext {
+    /// A context with the default time limit.
+    pub fn new(
+        folders: ThreadFolders,
+        confinement: Option<Arc<Confinement>>,
+        cancel: CancellationToken,
+    ) -> Self {
+        Self { folders, confinement, cancel, bash_timeout: BASH_TIMEOUT_DEFAULT }
+    }
+}
+
+/// How a tool call ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ToolOutcome {
+    /// It did what was asked.
+    Ok,
+    /// It could not, or a command ended with a non-zero exit code.
+    Error,
+    /// It was not allowed to try.
+    Denied,
+}
+
+/// What a tool call gives back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// What the model reads; at most `TOOL_OUTPUT_CHARS_MAX` characters.
+    pub text: String,
+    /// How the call ended.
+    pub outcome: ToolOutcome,
+    /// The length of the whole output in bytes, before anything was cut.
+    pub output_bytes: u64,
+    /// SHA-256 of the whole output, in hexadecimal.
+    pub output_sha256: String,
+    /// Whether `text` leaves something out.
+    pub is_truncated: bool,
+}
+
+/// One tool.
+pub trait Tool: Send + Sync {
+    /// What the model is told.
+    fn spec(&self) -> ToolSpec;
+
+    /// What running this call twice would do.
+    fn side_effect(&self, args: &Map<String, Value>) -> SideEffect;
+
+    /// Runs one call. Dropping the future stops a shell line with all its processes; a file that
+    /// is being written is still finished.
+    fn run<'a>(&'a self, context: &'a ToolContext, args: &'a Map<String, Value>)
+    -> BoxFuture<'a, ToolOutput>;
+}
+
+/// The tools of an agent, in the order in which the model is told of them.
+#[derive(Clone, Default)]
+pub struct Toolbox {
+    tools: Vec<Arc<dyn Tool>>,
+}
+
+impl Toolbox {
+    /// The file and shell tools.
+    pub fn builtin() -> Self {
+        Self::default()
+    }
+
+    /// Adds a tool at the end; one of the same name is replaced where it stands.
+    pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
+        let name = tool.spec().name;
+        match self.tools.iter_mut().find(|known| known.spec().name == name) {
+            Some(known) => *known = tool,
+            None => self.tools.push(tool),
+        }
+        self
+    }
+
+    /// What the model is told: the allowed tools without the denied ones, by exact name, in order
+    /// (facts §1.7). No allow-list means all.
+    pub fn specs(&self, allow: Option<&[String]>, deny: &[String]) -> Vec<ToolSpec> {
+        let is_offered = |spec: &ToolSpec| {
+            allow.is_none_or(|names| names.contains(&spec.name)) && !deny.contains(&spec.name)
+        };
+        self.tools.iter().map(|tool| tool.spec()).filter(is_offered).collect()
+    }
+
+    /// The tool of that exact name.
+    pub fn get(&self, name: &str) -> Option<&dyn Tool> {
+        self.tools.iter().find(|tool| tool.spec().name == name).map(AsRef::as_ref)
+    }
+
+    /// Every name, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.tools.iter().map(|tool| tool.spec().name).collect()
+    }
+}
