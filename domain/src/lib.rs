@@ -3,12 +3,14 @@
 //! Nothing here does I/O, waits, reads a clock or rolls a die. Time, ids and randomness arrive in
 //! the command, so that the same history always gives the same answer.
 
+pub mod digest;
 pub mod event;
 pub mod ids;
 pub mod limits;
 pub mod message;
 pub mod receipt;
 pub mod status_contract;
+pub mod step;
 pub mod text;
 pub mod tool_spec;
 pub mod usage;
