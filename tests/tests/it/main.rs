@@ -1,1 +1,3 @@
 //! One integration binary: behaviour across crates.
+
+mod contracts;
