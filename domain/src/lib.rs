@@ -3,12 +3,20 @@
 //! Nothing here does I/O, waits, reads a clock or rolls a die. Time, ids and randomness arrive in
 //! the command, so that the same history always gives the same answer.
 
+pub mod agent;
+pub mod card;
+pub mod decider;
+pub mod delegation;
 pub mod digest;
 pub mod event;
+pub mod guard;
 pub mod ids;
+pub mod ledger;
 pub mod limits;
 pub mod message;
 pub mod receipt;
+pub mod run;
+pub mod sanitise;
 pub mod status_contract;
 pub mod step;
 pub mod text;

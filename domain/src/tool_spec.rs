@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+/// The tool by which a lead delegates.
+pub const TASK_TOOL: &str = "task";
+
 /// What a model is told of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {

@@ -1,0 +1,216 @@
+//! The agent, lead or sub: recorded history in, next effect out.
+//!
+//! It does no I/O and knows no provider, so the same history asks for the same effect whether it
+//! has just happened, is resumed after a crash, or is replayed to check a recording.
+
+mod conclusion;
+mod history;
+mod transcript;
+
+pub use self::{conclusion::Conclusion, history::AgentEvent};
+use crate::{
+    event::{Cap, CapAction, CapAxis, RunStopReason},
+    guard::notes,
+    message::{AssistantMessage, Message, ToolCall},
+    sanitise,
+    tool_spec::TASK_TOOL,
+};
+
+/// Who an agent is, which decides what of its conversation is whose words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AgentRole {
+    /// Talks to a person and may delegate.
+    Lead,
+    /// Works for a lead and may not delegate.
+    Subagent,
+}
+
+/// What to do next in the world.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Ask the model, with [`Agent::request`].
+    CallModel,
+    /// Run these calls of the last reply; their results are recorded in this order.
+    RunTools(Vec<PendingCall>),
+    /// Nothing is left to do.
+    Finish(Conclusion),
+}
+
+/// A tool call without a result.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PendingCall {
+    /// The call.
+    pub call: ToolCall,
+    /// Whether it was started before, so that nobody knows what it did.
+    pub was_started: bool,
+}
+
+/// An agent, as far as its history tells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Agent {
+    role: AgentRole,
+    max_turns: u32,
+    /// The whole conversation, earlier runs of the thread included.
+    messages: Vec<Message>,
+    /// Model calls of this run or delegation.
+    turns: u32,
+    /// Calls of the last reply that were started.
+    started: Vec<String>,
+    /// What the framework has to tell the model, until a reply shows that it was told.
+    notes: Vec<&'static str>,
+    caps: Vec<Cap>,
+}
+
+impl Agent {
+    /// An agent at the beginning of a run or delegation. `earlier` is the conversation before it.
+    pub const fn new(role: AgentRole, max_turns: u32, earlier: Vec<Message>) -> Self {
+        Self {
+            role,
+            max_turns,
+            messages: earlier,
+            turns: 0,
+            started: Vec::new(),
+            notes: Vec::new(),
+            caps: Vec::new(),
+        }
+    }
+
+    /// Takes one recorded fact into the state.
+    pub fn evolve(&mut self, event: AgentEvent) {
+        match event {
+            AgentEvent::Said(Message::Assistant(reply)) => {
+                self.turns += 1;
+                self.started.clear();
+                self.notes.clear();
+                self.messages.push(Message::Assistant(reply));
+            }
+            AgentEvent::Said(message) => self.messages.push(message),
+            AgentEvent::ToolStarted(tool_call_id) => self.started.push(tool_call_id),
+            AgentEvent::CallDropped(reason) => self.notes.push(notes::call_dropped(reason)),
+            AgentEvent::Capped(cap) => self.caps.push(cap),
+        }
+    }
+
+    /// What to do next.
+    pub fn next_effect(&self) -> Effect {
+        let pending = self.pending_calls();
+        if !pending.is_empty() {
+            return Effect::RunTools(pending);
+        }
+        if self.is_answered() || self.is_out_of_turns() {
+            return Effect::Finish(conclusion::conclude(self));
+        }
+        Effect::CallModel
+    }
+
+    /// The cap to record before finishing, when the turns are what ended the work.
+    pub fn turn_cap(&self) -> Option<Cap> {
+        let is_capped = self.is_out_of_turns() && !self.is_answered() && self.pending_calls().is_empty();
+        let is_recorded =
+            self.caps.iter().any(|cap| cap.axis == CapAxis::Turns && cap.action == CapAction::Stop);
+        (is_capped && !is_recorded).then_some(Cap {
+            axis: CapAxis::Turns,
+            action: CapAction::Stop,
+            used: u64::from(self.turns),
+            budget: u64::from(self.max_turns),
+        })
+    }
+
+    /// The conversation as the model is to see it: one leading system message, user turns framed,
+    /// results of subagents neutralised.
+    pub fn request(&self) -> Vec<Message> {
+        let system = self.messages.iter().filter_map(|message| match message {
+            Message::System(system) => Some(system.content.as_str()),
+            Message::Human(_) | Message::Assistant(_) | Message::Tool(_) => None,
+        });
+        let system: Vec<&str> = system.chain(self.notes.iter().copied()).collect();
+        let spoken = self.messages.iter().filter(|message| !matches!(message, Message::System(_)));
+        let spoken = transcript::repaired(spoken.map(shown_to_model).collect());
+        let leading = (!system.is_empty()).then(|| Message::system(system.join("\n\n")));
+        leading.into_iter().chain(spoken).collect()
+    }
+
+    /// Model calls so far.
+    pub const fn turns(&self) -> u32 {
+        self.turns
+    }
+
+    /// The guards that fired so far.
+    pub fn caps(&self) -> &[Cap] {
+        &self.caps
+    }
+
+    /// Who the agent is.
+    pub const fn role(&self) -> AgentRole {
+        self.role
+    }
+
+    /// Why a lead stopped early, as far as its caps tell; the last one stands (chain facts §0).
+    pub fn run_stop_reason(&self) -> Option<RunStopReason> {
+        self.caps.iter().rev().find(|cap| cap.action == CapAction::Stop).and_then(|cap| match cap.axis {
+            CapAxis::Turns => Some(RunStopReason::TurnCapped),
+            CapAxis::Tokens => Some(RunStopReason::TokenCapped),
+            CapAxis::Loop => Some(RunStopReason::LoopCapped),
+            CapAxis::Delegations => Some(RunStopReason::SubagentLimitCapped),
+            CapAxis::Safety => Some(RunStopReason::SafetyCapped),
+            CapAxis::Time | CapAxis::Depth => None,
+        })
+    }
+
+    /// The last reply of this run or delegation, if there was one.
+    fn last_reply(&self) -> Option<&AssistantMessage> {
+        (self.turns > 0).then(|| self.messages.iter().rev().find_map(Message::as_assistant)).flatten()
+    }
+
+    /// Whether the last word is a reply that asks for nothing.
+    fn is_answered(&self) -> bool {
+        let last = self.messages.last().and_then(Message::as_assistant);
+        self.turns > 0 && last.is_some_and(|reply| reply.tool_calls.is_empty())
+    }
+
+    const fn is_out_of_turns(&self) -> bool {
+        self.turns >= self.max_turns
+    }
+
+    /// The calls of the last reply that have no result yet, in call order. Ids pair calls and
+    /// results within one turn only, because providers reuse them; a repeated id inside a turn is
+    /// consumed first in, first out (chain facts §2.6).
+    fn pending_calls(&self) -> Vec<PendingCall> {
+        let Some(reply) = self.last_reply() else { return Vec::new() };
+        let mut answered: Vec<&str> = self.messages.iter().rev().map_while(tool_call_id).collect();
+        let mut started: Vec<&str> = self.started.iter().map(String::as_str).collect();
+        let is_open = |call: &&ToolCall| !take(&mut answered, &call.id);
+        let open: Vec<&ToolCall> = reply.tool_calls.iter().filter(is_open).collect();
+        let pending =
+            |call: &ToolCall| PendingCall { was_started: take(&mut started, &call.id), call: call.clone() };
+        open.into_iter().map(pending).collect()
+    }
+}
+
+/// Removes one occurrence and says whether there was one.
+fn take(ids: &mut Vec<&str>, id: &str) -> bool {
+    ids.iter().position(|other| *other == id).map(|at| ids.swap_remove(at)).is_some()
+}
+
+fn tool_call_id(message: &Message) -> Option<&str> {
+    match message {
+        Message::Tool(result) => Some(&result.tool_call_id),
+        Message::System(_) | Message::Human(_) | Message::Assistant(_) => None,
+    }
+}
+
+/// Text that people or subagents influence loses what could pass for the framework's own words.
+fn shown_to_model(message: &Message) -> Message {
+    let mut shown = message.clone();
+    match &mut shown {
+        Message::Human(human) => human.content = sanitise::frame(&human.content),
+        Message::Tool(result) if result.name == TASK_TOOL => {
+            result.content = sanitise::neutralise(&result.content);
+        }
+        Message::System(_) | Message::Assistant(_) | Message::Tool(_) => {}
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests;

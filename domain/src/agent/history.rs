@@ -1,0 +1,85 @@
+//! What an agent takes from the log.
+
+use crate::{
+    event::{Cap, DelegationEvent, Event, ModelEvent, RefusalReason, RunEvent, SubagentEvent, ToolEvent},
+    message::Message,
+};
+
+/// One recorded fact, as the agent that it concerns sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AgentEvent {
+    /// A message was added to the conversation.
+    Said(Message),
+    /// A tool call of the last reply was started.
+    ToolStarted(String),
+    /// A call of the last reply was dropped before the reply was recorded.
+    CallDropped(RefusalReason),
+    /// A guard fired.
+    Capped(Cap),
+}
+
+impl AgentEvent {
+    /// What a lead takes from an event of its run that belongs to no delegation.
+    pub fn of_lead(event: &Event) -> Option<Self> {
+        match event {
+            Event::Model(
+                ModelEvent::HumanInput(message)
+                | ModelEvent::AiResponse(message)
+                | ModelEvent::ToolResult(message),
+            ) => Some(Self::Said(message.clone())),
+            Event::Run(RunEvent::Started(settings)) => {
+                Some(Self::Said(Message::system(&*settings.system_prompt)))
+            }
+            Event::Run(RunEvent::Capped(cap)) => Some(Self::Capped(cap.clone())),
+            Event::Tool(ToolEvent::Started(started)) => {
+                Some(Self::ToolStarted(started.tool_call_id.to_string()))
+            }
+            Event::Delegation(DelegationEvent::Refused(refused)) => match refused.reason {
+                RefusalReason::PerResponseLimit | RefusalReason::PerRunLimit => {
+                    Some(Self::CallDropped(refused.reason))
+                }
+                // These calls stay in the reply and get an error result of their own.
+                RefusalReason::UnknownType
+                | RefusalReason::NotAllowed
+                | RefusalReason::BashDisabled
+                | RefusalReason::InvalidArguments
+                | RefusalReason::Depth
+                | RefusalReason::QueueFull
+                | RefusalReason::QueueTimeout => None,
+            },
+            Event::Run(RunEvent::StatusChanged(_) | RunEvent::Ended(_) | RunEvent::Failed(_))
+            | Event::Model(ModelEvent::Failed(_) | ModelEvent::Retried(_))
+            | Event::Delegation(
+                DelegationEvent::Requested(_)
+                | DelegationEvent::Queued(_)
+                | DelegationEvent::Admitted(_)
+                | DelegationEvent::Delivered(_),
+            )
+            | Event::Thread(_)
+            | Event::Subagent(_)
+            | Event::Foreign(_) => None,
+        }
+    }
+
+    /// What a subagent takes from an event of its delegation.
+    pub fn of_subagent(event: &Event) -> Option<Self> {
+        match event {
+            Event::Subagent(SubagentEvent::Message(captured)) => Some(Self::Said(captured.message.clone())),
+            Event::Subagent(SubagentEvent::Capped(capped)) => Some(Self::Capped(capped.cap.clone())),
+            Event::Tool(ToolEvent::Started(started)) => {
+                Some(Self::ToolStarted(started.tool_call_id.to_string()))
+            }
+            Event::Subagent(
+                SubagentEvent::Started(_)
+                | SubagentEvent::Step(_)
+                | SubagentEvent::Receipt(_)
+                | SubagentEvent::Ended(_),
+            )
+            | Event::Thread(_)
+            | Event::Run(_)
+            | Event::Model(_)
+            | Event::Delegation(_)
+            | Event::Foreign(_) => None,
+        }
+    }
+}

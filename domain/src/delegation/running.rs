@@ -1,0 +1,127 @@
+//! A delegation at work: what it has done so far, and how it ends.
+
+use super::{
+    DelegationRejection,
+    command::{DelegationCommand, DelegationEnding, ReceiptDraft},
+};
+use crate::{
+    digest::sha256_hex,
+    event::{
+        DelegationRequested, EndStatus, Event, SubagentCapped, SubagentEnded, SubagentEvent, SubagentMessage,
+    },
+    message::Message,
+    receipt::ReceiptId,
+    step,
+    usage::Usage,
+};
+
+/// A delegation at work, and what it has done so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunningDelegation {
+    /// What was asked.
+    pub request: DelegationRequested,
+    /// Model calls so far.
+    pub turns: u32,
+    /// Captured messages so far.
+    pub steps: u32,
+    /// Tool calls that ended so far.
+    pub receipts: u32,
+    /// Tokens so far.
+    pub usage: Option<Usage>,
+}
+
+impl RunningDelegation {
+    pub(super) fn new(request: &DelegationRequested) -> Self {
+        Self { request: request.clone(), turns: 0, steps: 0, receipts: 0, usage: None }
+    }
+
+    pub(super) fn decide(&self, command: DelegationCommand) -> Result<Vec<Event>, DelegationRejection> {
+        use DelegationCommand as C;
+        match command {
+            C::Record { message, receipt } => Ok(self.recorded(*message, receipt)),
+            C::Cap(cap) => {
+                let task_id = self.request.task_id.clone();
+                Ok(vec![Event::Subagent(SubagentEvent::Capped(SubagentCapped { task_id, cap }))])
+            }
+            C::End(ending) => Ok(vec![self.ended(ending)]),
+            C::Request(_) => Err(DelegationRejection::AlreadyRequested),
+            C::Queue { .. } | C::Admit { .. } | C::Refuse(_) => Err(DelegationRejection::AlreadyRunning),
+            C::Deliver(_) => Err(DelegationRejection::NotEnded),
+        }
+    }
+
+    pub(super) fn evolve(&mut self, event: &SubagentEvent) {
+        match event {
+            SubagentEvent::Message(captured) => {
+                let reply = captured.message.as_assistant();
+                self.turns += u32::from(reply.is_some());
+                Usage::add_to(&mut self.usage, reply.and_then(|reply| reply.usage));
+            }
+            SubagentEvent::Step(step) => self.steps = step.message_index,
+            SubagentEvent::Receipt(receipt) => self.receipts = receipt.id.number(),
+            SubagentEvent::Started(_) | SubagentEvent::Capped(_) | SubagentEvent::Ended(_) => {}
+        }
+    }
+
+    /// The message, what people see of it, and the evidence: recorded together or not at all.
+    fn recorded(&self, message: Message, receipt: Option<Box<ReceiptDraft>>) -> Vec<Event> {
+        let task_id = &self.request.task_id;
+        let step = step::capture(task_id, self.steps + 1, &message);
+        let receipt =
+            receipt.map(|draft| draft.numbered(task_id.clone(), ReceiptId::numbered(self.receipts + 1)));
+        let whole = SubagentMessage { task_id: task_id.clone(), message };
+        let mut events = vec![Event::Subagent(SubagentEvent::Message(whole))];
+        events.extend(step.map(|step| Event::Subagent(SubagentEvent::Step(step))));
+        events.extend(receipt.map(|receipt| Event::Subagent(SubagentEvent::Receipt(receipt))));
+        events
+    }
+
+    pub(super) fn ended(&self, ending: DelegationEnding) -> Event {
+        let mut end = SubagentEnded {
+            task_id: self.request.task_id.clone(),
+            status: EndStatus::Completed,
+            model_name: Some(self.request.model_name.clone()),
+            usage: self.usage,
+            result: None,
+            result_truncated: false,
+            result_sha256: None,
+            error: None,
+            error_truncated: false,
+            stop_reason: None,
+            cancel_reason: None,
+            turns: self.turns,
+            steps: self.steps,
+            receipts: self.receipts,
+        };
+        end.take(ending);
+        Event::Subagent(SubagentEvent::Ended(end))
+    }
+}
+
+impl SubagentEnded {
+    fn take(&mut self, ending: DelegationEnding) {
+        match ending {
+            DelegationEnding::Completed { result, stop_reason } => {
+                self.stop_reason = stop_reason;
+                self.result_sha256 = Some(sha256_hex(result.as_bytes()));
+                let bounded = step::bounded_end_text(&result);
+                (self.result, self.result_truncated) = (Some(bounded.text), bounded.is_truncated);
+            }
+            DelegationEnding::Failed { error, stop_reason } => {
+                self.stop_reason = stop_reason;
+                self.fail(EndStatus::Failed, &error);
+            }
+            DelegationEnding::Cancelled(reason) => {
+                self.cancel_reason = Some(reason);
+                self.fail(EndStatus::Cancelled, "Cancelled by user");
+            }
+            DelegationEnding::TimedOut { error } => self.fail(EndStatus::TimedOut, &error),
+        }
+    }
+
+    fn fail(&mut self, status: EndStatus, error: &str) {
+        self.status = status;
+        let bounded = step::bounded_end_text(error);
+        (self.error, self.error_truncated) = (Some(bounded.text), bounded.is_truncated);
+    }
+}
