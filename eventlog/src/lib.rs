@@ -1,1 +1,53 @@
 //! Events in order, durable, for ever.
+//!
+//! This crate records what happened and gives it back: appends with expectations, reads in order,
+//! subscriptions, and the proofs that nothing was lost or changed. It must not know what an event
+//! means: content and metadata are JSON text to it, and event types are names.
+//!
+//! One thread writes. It takes what is queued, gives each event its position and seq, commits all
+//! of it with one sync, and then answers, so that whoever has an answer has it for good and many
+//! writers share the cost of one sync. A failed write poisons the log until the process restarts.
+//!
+//! What is on disk is fixed in `keys` (which bytes under which key), `codec` (records) and
+//! `format` (the version of both).
+
+pub mod append;
+pub mod chain;
+mod codec;
+mod condition;
+pub mod engine;
+mod format;
+mod json;
+mod keys;
+mod lock;
+mod log;
+mod new_event;
+mod open;
+mod options;
+mod plan;
+mod position;
+mod read;
+mod recorded;
+pub mod store;
+mod stream_id;
+mod subscription;
+mod watermark;
+mod writer;
+
+pub use append::{
+    Append, AppendError, Appended, Expected, IdempotencyKey, InvalidAppend, InvalidIdempotencyKey,
+};
+pub use codec::{DecodeError, EncodeError};
+pub use condition::{Health, Stats};
+pub use json::Json;
+pub use lock::Holder;
+pub use log::EventLog;
+pub use new_event::{NewEvent, Scope};
+pub use open::OpenError;
+pub use options::{Clock, Options};
+pub use position::{Position, Seq};
+pub use read::{EventFilter, ReadError, RunQuery};
+pub use recorded::RecordedEvent;
+pub use store::StreamSummary;
+pub use stream_id::{InvalidStreamId, StreamId};
+pub use subscription::{SubscribeFrom, Subscription};

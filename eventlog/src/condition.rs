@@ -1,0 +1,123 @@
+//! What is shared between the writer and everybody else: the log's health and its figures.
+
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering},
+};
+
+/// Whether the log takes writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// It does.
+    Writable,
+    /// A write failed, so it takes none until the process is started again.
+    Poisoned {
+        /// What failed.
+        reason: Arc<str>,
+    },
+    /// It was closed.
+    Closed,
+}
+
+/// Figures of one process's use of the log, since it was opened.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Appends that were recorded. Repeats and refusals do not count.
+    pub appends: u64,
+    /// Events that were recorded.
+    pub events: u64,
+    /// Commits, each with one sync.
+    pub commits: u64,
+    /// Record bytes that were committed, without indexes and copies.
+    pub record_bytes: u64,
+    /// How long the last commit took, sync included, in microseconds.
+    pub last_sync_micros: u64,
+    /// Appends that wait for the writer now.
+    pub queue_depth: u64,
+}
+
+/// One commit's share of the figures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Committed {
+    pub(crate) appends: u64,
+    pub(crate) events: u64,
+    pub(crate) record_bytes: u64,
+    pub(crate) sync_micros: u64,
+}
+
+/// Health and figures.
+#[derive(Debug)]
+pub(crate) struct Condition {
+    health: RwLock<Health>,
+    appends: AtomicU64,
+    events: AtomicU64,
+    commits: AtomicU64,
+    record_bytes: AtomicU64,
+    last_sync_micros: AtomicU64,
+}
+
+impl Condition {
+    pub(crate) fn new() -> Self {
+        Self {
+            health: RwLock::new(Health::Writable),
+            appends: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            commits: AtomicU64::new(0),
+            record_bytes: AtomicU64::new(0),
+            last_sync_micros: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn health(&self) -> Health {
+        self.health.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Why the log is poisoned, if it is.
+    pub(crate) fn poison_reason(&self) -> Option<Arc<str>> {
+        match self.health() {
+            Health::Poisoned { reason } => Some(reason),
+            Health::Writable | Health::Closed => None,
+        }
+    }
+
+    /// Ends all writing. The first reason stays.
+    pub(crate) fn poison(&self, reason: &str) -> Arc<str> {
+        let mut health = self.health.write().unwrap_or_else(PoisonError::into_inner);
+        match &*health {
+            Health::Poisoned { reason } => Arc::clone(reason),
+            Health::Writable | Health::Closed => {
+                let reason: Arc<str> = reason.into();
+                *health = Health::Poisoned { reason: Arc::clone(&reason) };
+                reason
+            }
+        }
+    }
+
+    /// Notes that the log was closed; a poisoned one stays poisoned.
+    pub(crate) fn close(&self) {
+        let mut health = self.health.write().unwrap_or_else(PoisonError::into_inner);
+        match &*health {
+            Health::Writable => *health = Health::Closed,
+            Health::Poisoned { .. } | Health::Closed => {}
+        }
+    }
+
+    pub(crate) fn count(&self, committed: Committed) {
+        self.appends.fetch_add(committed.appends, Ordering::Relaxed);
+        self.events.fetch_add(committed.events, Ordering::Relaxed);
+        self.commits.fetch_add(1, Ordering::Relaxed);
+        self.record_bytes.fetch_add(committed.record_bytes, Ordering::Relaxed);
+        self.last_sync_micros.store(committed.sync_micros, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stats(&self, queue_depth: u64) -> Stats {
+        Stats {
+            appends: self.appends.load(Ordering::Relaxed),
+            events: self.events.load(Ordering::Relaxed),
+            commits: self.commits.load(Ordering::Relaxed),
+            record_bytes: self.record_bytes.load(Ordering::Relaxed),
+            last_sync_micros: self.last_sync_micros.load(Ordering::Relaxed),
+            queue_depth,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Every key that is stored, one file per kind. This is the schema on disk, for ever.
+//!
+//! | kind | keyspace | key | value | changes |
+//! |------|----------|-----|-------|---------|
+//! | 1 event        | `events` | position                          | record                                      | never |
+//! | 2 stream entry | `index`  | stream hash, seq                  | position                                    | never |
+//! | 3 stream       | `index`  | stream name                       | last seq, its hash, its position            | with each append |
+//! | 4 run entry    | `index`  | (stream, run) hash, seq           | position, delegation id or nil, event type  | never |
+//! | 5 task event   | `tasks`  | (stream, run, task) hash, seq     | record                                      | never |
+//! | 6 idempotency  | `index`  | (stream, idempotency key) hash    | content digest, first position, count       | never |
+//! | 7 commit       | `index`  | last position                     | first position, chain of the log, time      | never |
+//! | 8 meta         | `index`  | what: 1 is the format version     | u32                                         | with the format |
+//!
+//! The first byte of each key is its kind; numbers are big endian, so that byte order is their
+//! order. Names of any length become BLAKE3 hashes, cut to 16 bytes (32 for idempotency keys), so
+//! that keys have a fixed width and no table of numbers is needed; records carry the full names
+//! and reads compare them. Only kind 3 keeps its name in the key, for lists of streams in order.
+//!
+//! Events lie in position order: a replay is one sequential scan. A task's events are stored a
+//! second time beside each other, since a page of one task is the read that happens most: 0.08 ms
+//! instead of 0.4 ms warm, 0.4 instead of 6 ms cold, for 9 % of append throughput.
+
+use crate::{
+    codec::{DecodeError, bytes::Reader},
+    engine::{Access, Keyspace},
+    position::{Position, Seq},
+};
+
+pub(crate) mod commit;
+pub(crate) mod event;
+pub(crate) mod idempotency;
+pub(crate) mod meta;
+pub(crate) mod run_entry;
+pub(crate) mod stream;
+pub(crate) mod stream_entry;
+pub(crate) mod task_event;
+
+/// First byte of every key. Stored: never renumber, never reuse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum KeyKind {
+    Event = 1,
+    StreamEntry = 2,
+    Stream = 3,
+    RunEntry = 4,
+    TaskEvent = 5,
+    Idempotency = 6,
+    Commit = 7,
+    Meta = 8,
+}
+
+/// Records in position order.
+pub(crate) const EVENTS: Keyspace = Keyspace { name: "events", access: Access::Scanned };
+/// Records of tasks, beside each other.
+pub(crate) const TASKS: Keyspace = Keyspace { name: "tasks", access: Access::Scanned };
+/// Everything small.
+pub(crate) const INDEX: Keyspace = Keyspace { name: "index", access: Access::Pointed };
+/// All keyspaces of the log.
+pub(crate) const KEYSPACES: [Keyspace; 3] = [EVENTS, TASKS, INDEX];
+
+/// A key from its kind and its parts.
+fn key(kind: KeyKind, parts: &[&[u8]]) -> Vec<u8> {
+    let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    key.push(kind as u8);
+    for part in parts {
+        key.extend_from_slice(part);
+    }
+    key
+}
+
+/// What follows the kind byte of a key.
+fn after_kind(key: &[u8], kind: KeyKind) -> Result<Reader<'_>, DecodeError> {
+    let mut reader = Reader::new(key);
+    match reader.u8("key kind")? {
+        found if found == kind as u8 => Ok(reader),
+        found => Err(DecodeError::KeyKind { found, expected: kind as u8 }),
+    }
+}
+
+/// Hashes names into a fixed width. The byte between names occurs in no UTF-8 text.
+fn name_hash<const N: usize>(names: &[&str]) -> [u8; N] {
+    let mut hasher = blake3::Hasher::new();
+    for name in names {
+        hasher.update(name.as_bytes()).update(&[0xff]);
+    }
+    let mut hash = [0; N];
+    hasher.finalize_xof().fill(&mut hash);
+    hash
+}
+
+fn position_bytes(position: Position) -> [u8; 8] {
+    position.get().to_be_bytes()
+}
+
+fn seq_bytes(seq: Seq) -> [u8; 8] {
+    seq.get().to_be_bytes()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,217 @@
+//! The log as everybody sees it: append, read, follow, close.
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    thread::JoinHandle,
+};
+
+use domain::ids::{RunId, ThreadId};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::{
+    append::{Append, AppendError, Appended},
+    codec::digest,
+    condition::{Condition, Health, Stats},
+    lock::FolderLock,
+    open::{self, OpenError, Parts},
+    options::Options,
+    plan::{Checked, Planner},
+    position::{Position, Seq},
+    read::{EventFilter, ReadError, RunQuery},
+    recorded::RecordedEvent,
+    store::{EngineStore, LogStore, StreamSummary},
+    stream_id::StreamId,
+    subscription::{SubscribeFrom, Subscription},
+    writer::{AppendRequest, Request, WRITER_QUEUE, Writer},
+};
+
+/// Events in order, durable, for ever. Cheap to clone; all clones are one log.
+#[derive(Clone)]
+pub struct EventLog(Arc<Inner>);
+
+/// Fields are dropped in order: what is stored before the lock on its folder.
+struct Inner {
+    queue: Option<mpsc::Sender<Request>>,
+    writer: Mutex<Option<JoinHandle<()>>>,
+    store: RwLock<Option<Arc<dyn LogStore>>>,
+    head: watch::Receiver<Position>,
+    condition: Arc<Condition>,
+    lock: Mutex<Option<FolderLock>>,
+}
+
+impl EventLog {
+    /// Opens or creates the log in a folder, and holds the folder's lock until it is closed or
+    /// the last clone is dropped. Refuses a log that has lost durable events.
+    pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
+        let parts = open::open(folder, (options.clock)())?;
+        Self::start(parts, options)
+    }
+
+    /// A log that keeps nothing when it is dropped.
+    pub fn in_memory(options: Options) -> Self {
+        #[expect(clippy::expect_used, reason = "an empty log in memory has no disk to fail")]
+        Self::with_store(Arc::new(EngineStore::in_memory()), options).expect("an empty log opens")
+    }
+
+    /// A log on a backend of one's own, without a folder, a lock or a watermark.
+    pub fn with_store(store: Arc<dyn LogStore>, options: Options) -> Result<Self, OpenError> {
+        let head = store.head().map_err(OpenError::Store)?;
+        Self::start(Parts { store, head, lock: None, watermark: None }, options)
+    }
+
+    fn start(parts: Parts, options: Options) -> Result<Self, OpenError> {
+        let (queue, requests) = mpsc::channel(WRITER_QUEUE);
+        let (head_sender, head) = watch::channel(parts.head.position);
+        let condition = Arc::new(Condition::new());
+        let writer = Writer {
+            queue: requests,
+            store: Arc::clone(&parts.store),
+            planner: Planner::new(Arc::clone(&parts.store), parts.head),
+            head: head_sender,
+            condition: Arc::clone(&condition),
+            clock: options.clock,
+            watermark: parts.watermark,
+        };
+        let thread = std::thread::Builder::new()
+            .name("remit-log-writer".to_owned())
+            .spawn(move || writer.run())
+            .map_err(OpenError::Writer)?;
+        Ok(Self(Arc::new(Inner {
+            queue: Some(queue),
+            writer: Mutex::new(Some(thread)),
+            store: RwLock::new(Some(parts.store)),
+            head,
+            condition,
+            lock: Mutex::new(parts.lock),
+        })))
+    }
+
+    /// Records 1..n events in one stream, all or none. Answers when they are durable.
+    ///
+    /// A call that is cancelled may still record them: use an idempotency key to find out.
+    pub async fn append(&self, append: Append) -> Result<Appended, AppendError> {
+        if let Err(reason) = append.check() {
+            return Err(AppendError::Invalid { stream: append.stream, reason });
+        }
+        let digest = append.idempotency_key.is_some().then(|| digest::content_digest(&append));
+        let (reply, answer) = oneshot::channel();
+        let request = AppendRequest { checked: Checked { append, digest }, reply };
+        let queue = self.0.queue.as_ref().ok_or(AppendError::Closed)?;
+        if queue.send(Request::Append(Box::new(request))).await.is_err() {
+            return Err(self.refusal());
+        }
+        answer.await.unwrap_or_else(|_| Err(self.refusal()))
+    }
+
+    /// Why the writer does not answer.
+    fn refusal(&self) -> AppendError {
+        match self.0.condition.poison_reason() {
+            Some(reason) => AppendError::Poisoned { reason },
+            None => AppendError::Closed,
+        }
+    }
+
+    /// Events of one stream after a seq, ascending.
+    pub fn read_stream(
+        &self,
+        stream: &StreamId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<RecordedEvent>, ReadError> {
+        Ok(self.store()?.read_stream(stream, after, limit)?)
+    }
+
+    /// Events of one run after a seq, ascending. The limit counts what the filter admits.
+    pub fn read_run(
+        &self,
+        thread_id: &ThreadId,
+        run_id: &RunId,
+        filter: &EventFilter,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<RecordedEvent>, ReadError> {
+        let (thread_id, run_id, filter) = (thread_id.clone(), run_id.clone(), filter.clone());
+        Ok(self.store()?.read_run(&RunQuery { thread_id, run_id, filter, after, limit })?)
+    }
+
+    /// Events of the whole log after a position, ascending.
+    pub fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, ReadError> {
+        Ok(self.store()?.read_all(after, limit)?)
+    }
+
+    /// The seq of a stream's last event; none if there is no such stream.
+    pub fn stream_tail(&self, stream: &StreamId) -> Result<Option<Seq>, ReadError> {
+        Ok(self.store()?.tail(stream)?.map(|tail| tail.seq))
+    }
+
+    /// Streams in the order of their names, after one.
+    pub fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, ReadError> {
+        Ok(self.store()?.streams(after, limit)?)
+    }
+
+    /// The last durable position.
+    pub fn head(&self) -> Position {
+        *self.0.head.borrow()
+    }
+
+    /// Reads from a cursor on, for ever.
+    pub fn subscribe(&self, from: SubscribeFrom) -> Subscription {
+        Subscription::new(self.clone(), self.0.head.clone(), from)
+    }
+
+    /// Whether the log takes writes.
+    pub fn health(&self) -> Health {
+        self.0.condition.health()
+    }
+
+    /// Whether a write has failed, so that only a restart helps.
+    pub fn is_poisoned(&self) -> bool {
+        self.0.condition.poison_reason().is_some()
+    }
+
+    /// Figures since the log was opened.
+    pub fn stats(&self) -> Stats {
+        let waiting = self.0.queue.as_ref().map_or(0, |queue| queue.max_capacity() - queue.capacity());
+        self.0.condition.stats(waiting as u64)
+    }
+
+    /// Writes into the lock where this process listens, for whoever finds the folder held.
+    pub fn announce(&self, address: &str) -> std::io::Result<()> {
+        match &mut *self.0.lock.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(lock) => lock.set_address(address),
+            None => Ok(()),
+        }
+    }
+
+    /// Records what is queued, then releases the folder. Other clones get `Closed` from then on.
+    pub async fn close(self) {
+        let (done, finished) = oneshot::channel();
+        if let Some(queue) = &self.0.queue
+            && queue.send(Request::Close(done)).await.is_ok()
+        {
+            // The writer drops the sender when it has released everything.
+            drop(finished.await);
+        }
+        self.0.condition.close();
+        drop(self.0.store.write().unwrap_or_else(PoisonError::into_inner).take());
+        drop(self.0.lock.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    fn store(&self) -> Result<Arc<dyn LogStore>, ReadError> {
+        self.0.store.read().unwrap_or_else(PoisonError::into_inner).clone().ok_or(ReadError::Closed)
+    }
+}
+
+/// The last clone waits for the writer to finish what is queued: one commit or a few.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        let writer = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(writer) = writer
+            && writer.join().is_err()
+        {
+            tracing::error!("the log's writer stopped by a defect");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What the log is told from outside.
+
+use std::{fmt, sync::Arc};
+
+use jiff::Timestamp;
+
+/// Tells the time. Passed in, so that a whole log can be simulated from a seed.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// How a log behaves.
+#[derive(Clone)]
+pub struct Options {
+    /// Gives `recorded_at`. The order of events does not depend on it.
+    pub clock: Clock,
+}
+
+impl Options {
+    /// Options with this clock.
+    pub fn new(clock: Clock) -> Self {
+        Self { clock }
+    }
+}
+
+/// The system's clock.
+impl Default for Options {
+    fn default() -> Self {
+        Self::new(Arc::new(Timestamp::now))
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").finish_non_exhaustive()
+    }
+}

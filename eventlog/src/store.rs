@@ -1,0 +1,171 @@
+//! The log's backend, at the level of commits and reads.
+//!
+//! The rules that every backend keeps:
+//!
+//! 1. `commit` writes all of a group or nothing, and returns when it would survive power loss.
+//! 2. Nothing of a group can be read before that.
+//! 3. After an error of `commit` nobody knows what was written; the caller stops writing.
+//! 4. Only one writer calls `commit`, with positions that follow the head without a gap.
+//! 5. Reads may run at the same time, and each sees one consistent state.
+//!
+//! `EngineStore` keeps the rules on any ordered engine. A distributed one can keep them with one
+//! message per group. One suite (`conformance`) is run against each.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::{
+    append::IdempotencyKey,
+    chain::{self, Hash},
+    codec::{DecodeError, EncodeError},
+    engine::EngineError,
+    position::{Position, Seq},
+    read::RunQuery,
+    recorded::RecordedEvent,
+    stream_id::StreamId,
+};
+
+mod engine_store;
+mod faulty;
+
+pub use engine_store::EngineStore;
+pub use faulty::FaultyStore;
+
+/// The end of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tail {
+    /// Its last event's place in the stream.
+    pub seq: Seq,
+    /// Its last event's hash.
+    pub hash: Hash,
+    /// Its last event's place in the log.
+    pub position: Position,
+}
+
+/// One commit: the events from `first` to `last`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Commit {
+    /// Its first event.
+    pub first: Position,
+    /// Its last event.
+    pub last: Position,
+    /// The chain of the log after `last`.
+    pub chain: Hash,
+    /// When, by the log's clock.
+    pub committed_at: Timestamp,
+}
+
+/// The last durable event and the chain after it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    /// The last durable position.
+    pub position: Position,
+    /// The chain of the log after it.
+    pub chain: Hash,
+}
+
+impl Head {
+    /// The head of an empty log.
+    pub const EMPTY: Self = Self { position: Position::ZERO, chain: chain::START };
+}
+
+/// What was appended under an idempotency key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyUse {
+    /// Covers what the events said.
+    pub digest: Hash,
+    /// Their first position.
+    pub first: Position,
+    /// How many there are.
+    pub count: u32,
+}
+
+/// An event with its bytes.
+#[derive(Debug, Clone)]
+pub struct StoredEvent {
+    /// The event.
+    pub event: Arc<RecordedEvent>,
+    /// The record, hash included.
+    pub record: Vec<u8>,
+}
+
+/// Everything that one commit writes.
+#[derive(Debug, Clone)]
+pub struct CommitGroup {
+    /// The commit.
+    pub commit: Commit,
+    /// Its events in position order.
+    pub events: Vec<StoredEvent>,
+    /// The new end of each stream that it touches.
+    pub tails: Vec<(StreamId, Tail)>,
+    /// The idempotency keys that it uses up.
+    pub keys: Vec<(StreamId, IdempotencyKey, KeyUse)>,
+}
+
+/// A stream in a list of streams.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StreamSummary {
+    /// The stream.
+    pub stream: StreamId,
+    /// Its last event's place in the stream.
+    pub seq: Seq,
+    /// Its last event's place in the log.
+    pub position: Position,
+}
+
+/// A backend failed, or holds something that it should not.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The engine failed.
+    #[error("the storage engine failed")]
+    Engine(#[from] EngineError),
+    /// Stored bytes are damaged. `remit verify` says how far the damage goes.
+    #[error("damaged data: {what}")]
+    Damaged {
+        /// Which bytes.
+        what: String,
+        /// What is wrong with them.
+        #[source]
+        source: DecodeError,
+    },
+    /// An index names an event that is not there.
+    #[error("damaged data: event {position} is in an index but not in the log")]
+    MissingEvent {
+        /// The event.
+        position: Position,
+    },
+    /// An event has a field that a record cannot hold.
+    #[error("the event cannot be stored")]
+    Unencodable(#[from] EncodeError),
+    /// A fault that a test asked for.
+    #[error("injected fault")]
+    Injected,
+}
+
+/// A backend of the log. See the module for the rules.
+pub trait LogStore: Send + Sync {
+    /// The head of what is durable.
+    fn head(&self) -> Result<Head, StoreError>;
+    /// The commit that ends at this position, if one does.
+    fn commit_at(&self, last: Position) -> Result<Option<Commit>, StoreError>;
+    /// Writes a group durably.
+    fn commit(&self, group: CommitGroup) -> Result<(), StoreError>;
+    /// The end of a stream; none if there is no such stream.
+    fn tail(&self, stream: &StreamId) -> Result<Option<Tail>, StoreError>;
+    /// What was appended under a key.
+    fn key_use(&self, stream: &StreamId, key: &IdempotencyKey) -> Result<Option<KeyUse>, StoreError>;
+    /// Events after a position, ascending.
+    fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError>;
+    /// Events of a stream after a seq, ascending.
+    fn read_stream(
+        &self,
+        stream: &StreamId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<RecordedEvent>, StoreError>;
+    /// Events of a run, ascending.
+    fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError>;
+    /// Streams in the order of their names, after one.
+    fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError>;
+}

@@ -1,0 +1,90 @@
+//! A backend that fails when it is told to, for tests of what happens then.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use super::{Commit, CommitGroup, Head, KeyUse, LogStore, StoreError, StreamSummary, Tail};
+use crate::{
+    append::IdempotencyKey,
+    position::{Position, Seq},
+    read::RunQuery,
+    recorded::RecordedEvent,
+    stream_id::StreamId,
+};
+
+/// Means that no commit fails.
+const NEVER: u64 = u64::MAX;
+
+/// Passes everything on to another backend, except the commits that are to fail.
+pub struct FaultyStore {
+    inner: Arc<dyn LogStore>,
+    commits_until_fault: AtomicU64,
+}
+
+impl FaultyStore {
+    /// Wraps a backend; nothing fails yet.
+    pub fn new(inner: Arc<dyn LogStore>) -> Self {
+        Self { inner, commits_until_fault: AtomicU64::new(NEVER) }
+    }
+
+    /// Lets this many commits through, and fails every one after them.
+    pub fn fail_after(&self, commits: u64) {
+        self.commits_until_fault.store(commits, Ordering::SeqCst);
+    }
+
+    /// Counts one commit down and says whether it may pass.
+    fn may_commit(&self) -> bool {
+        self.commits_until_fault
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| match left {
+                NEVER => Some(NEVER),
+                0 => None,
+                more => Some(more - 1),
+            })
+            .is_ok()
+    }
+}
+
+impl LogStore for FaultyStore {
+    fn head(&self) -> Result<Head, StoreError> {
+        self.inner.head()
+    }
+
+    fn commit_at(&self, last: Position) -> Result<Option<Commit>, StoreError> {
+        self.inner.commit_at(last)
+    }
+
+    fn commit(&self, group: CommitGroup) -> Result<(), StoreError> {
+        if self.may_commit() { self.inner.commit(group) } else { Err(StoreError::Injected) }
+    }
+
+    fn tail(&self, stream: &StreamId) -> Result<Option<Tail>, StoreError> {
+        self.inner.tail(stream)
+    }
+
+    fn key_use(&self, stream: &StreamId, key: &IdempotencyKey) -> Result<Option<KeyUse>, StoreError> {
+        self.inner.key_use(stream, key)
+    }
+
+    fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError> {
+        self.inner.read_all(after, limit)
+    }
+
+    fn read_stream(
+        &self,
+        stream: &StreamId,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<RecordedEvent>, StoreError> {
+        self.inner.read_stream(stream, after, limit)
+    }
+
+    fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError> {
+        self.inner.read_run(query)
+    }
+
+    fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError> {
+        self.inner.streams(after, limit)
+    }
+}

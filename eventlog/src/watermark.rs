@@ -1,0 +1,120 @@
+//! The head of the log, noted outside the log.
+//!
+//! Some damage in a storage engine's journal opens without an error, with later synced commits
+//! gone. This small file remembers how far the log had come, so that opening it can tell.
+//!
+//! ```text
+//! two slots of 512 bytes, written in turn, so that a torn write leaves the other:
+//! 8 bytes "RMTHEAD1" · u64 position · 32 chain of the log · 32 BLAKE3 of the bytes before
+//! ```
+//!
+//! A note goes to the operating system with each commit, after it, and to the disk at most every
+//! [`SYNC_INTERVAL`] and on close. So the file may lag behind the log and is never ahead of it.
+
+use std::{
+    fs::{File, OpenOptions},
+    io::{self, Read, Seek, SeekFrom, Write},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use crate::{codec::bytes::Reader, position::Position, store::Head};
+
+/// How much of the newest history a power loss may take out of the file's sight. Syncing with each
+/// commit would double what an append costs.
+pub(crate) const SYNC_INTERVAL: Duration = Duration::from_millis(20);
+const MAGIC: &[u8; 8] = b"RMTHEAD1";
+const SLOT_BYTES: usize = 512;
+const SLOTS: u64 = 2;
+
+/// The file, open for writing.
+pub(crate) struct Watermark {
+    file: File,
+    next_slot: u64,
+    synced_at: Option<Instant>,
+    is_dirty: bool,
+}
+
+/// What the file says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// There was no file, or nothing was ever noted.
+    Nothing,
+    /// The log had come this far.
+    Head(Head),
+    /// Neither slot is whole.
+    Damaged,
+}
+
+impl Watermark {
+    /// Opens the file, creating it at its full size.
+    pub(crate) fn open(path: &Path) -> io::Result<(Self, Noted)> {
+        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes)?;
+        let noted = read_slots(&bytes);
+        if bytes.len() < SLOT_BYTES * SLOTS as usize {
+            file.set_len(0)?;
+            file.rewind()?;
+            file.write_all(&[0; SLOT_BYTES * SLOTS as usize])?;
+            file.sync_all()?;
+        }
+        Ok((Self { file, next_slot: 0, synced_at: None, is_dirty: false }, noted))
+    }
+
+    /// Notes a head that is durable in the log.
+    pub(crate) fn note(&mut self, head: Head) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.next_slot * SLOT_BYTES as u64))?;
+        self.file.write_all(&encode_slot(head))?;
+        self.next_slot = (self.next_slot + 1) % SLOTS;
+        self.is_dirty = true;
+        if self.synced_at.is_none_or(|at| at.elapsed() >= SYNC_INTERVAL) { self.sync() } else { Ok(()) }
+    }
+
+    /// Brings the last note to the disk.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        if self.is_dirty {
+            self.file.sync_data()?;
+            self.is_dirty = false;
+            self.synced_at = Some(Instant::now());
+        }
+        Ok(())
+    }
+}
+
+fn encode_slot(head: Head) -> [u8; SLOT_BYTES] {
+    let mut content = MAGIC.to_vec();
+    content.extend_from_slice(&head.position.get().to_be_bytes());
+    content.extend_from_slice(&head.chain);
+    let checksum = blake3::hash(&content);
+    content.extend_from_slice(checksum.as_bytes());
+    let mut slot = [0; SLOT_BYTES];
+    for (to, from) in slot.iter_mut().zip(content) {
+        *to = from;
+    }
+    slot
+}
+
+/// The later of the whole slots.
+fn read_slots(bytes: &[u8]) -> Noted {
+    let latest = bytes.chunks(SLOT_BYTES).filter_map(decode_slot).max_by_key(|head| head.position);
+    match latest {
+        Some(head) => Noted::Head(head),
+        None if bytes.iter().all(|byte| *byte == 0) => Noted::Nothing,
+        None => Noted::Damaged,
+    }
+}
+
+fn decode_slot(slot: &[u8]) -> Option<Head> {
+    let mut reader = Reader::new(slot);
+    let content = reader.take(48, "slot").ok()?;
+    let checksum: [u8; 32] = reader.array("checksum").ok()?;
+    if *blake3::hash(content).as_bytes() != checksum {
+        return None;
+    }
+    let mut reader = Reader::new(content.strip_prefix(MAGIC)?);
+    Some(Head { position: Position::new(reader.u64("position").ok()?), chain: reader.array("chain").ok()? })
+}
+
+#[cfg(test)]
+mod tests;
