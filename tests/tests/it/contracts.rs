@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use contracts::{run_event_stream, subagent_status, wire};
+use contracts::run_event_stream;
 use domain::{
     event::{Category, Event},
     limits,
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use self::variants::variants_of;
 
+mod status;
 mod variants;
 
 fn contracts_folder() -> PathBuf {
@@ -151,34 +152,4 @@ fn the_schemas_have_the_domains_bounds() {
     }
     let criteria = content("delegation.requested", "acceptance_criteria") + "/maxItems";
     assert_eq!(bound(&criteria), Some(limits::ACCEPTANCE_CRITERIA_MAX));
-}
-
-// Facts §9.1, and §12 line 113: every contract value is one of the writer's, and there is no other.
-#[test]
-fn the_status_contract_has_the_domains_values() {
-    let contract = subagent_status();
-    let sorted = |mut names: Vec<&'static str>| {
-        names.sort_unstable();
-        names
-    };
-    let statuses: Vec<_> = contract.statuses.keys().map(String::as_str).collect();
-    assert_eq!(statuses, sorted(variants_of::<domain::status_contract::SubagentStatus>()));
-    let reasons: Vec<_> = contract.stop_reasons.keys().map(String::as_str).collect();
-    assert_eq!(reasons, sorted(variants_of::<domain::status_contract::StopReason>()));
-    assert_eq!(contract.persisted_end_statuses, variants_of::<domain::event::EndStatus>());
-    assert_eq!(contract.version, domain::status_contract::CONTRACT_VERSION);
-    assert_eq!(contract.brief_chars_max, limits::BRIEF_CHARS_MAX);
-}
-
-/// The wire has words of its own; these are the ones that must be the domain's.
-#[test]
-fn the_wire_types_have_the_domains_values() {
-    let same = |wire: Vec<&'static str>, ours: Vec<&'static str>| assert_eq!(wire, ours);
-    same(variants_of::<wire::run::RunStatus>(), variants_of::<domain::event::RunStatus>());
-    same(variants_of::<wire::delegation::StopReason>(), variants_of::<domain::status_contract::StopReason>());
-    same(variants_of::<wire::evidence::ReceiptOutcome>(), variants_of::<domain::receipt::ReceiptOutcome>());
-    let delegation = variants_of::<wire::delegation::DelegationStatus>();
-    for status in variants_of::<domain::status_contract::SubagentStatus>() {
-        assert!(delegation.contains(&status), "the ledger's statuses have no {status}");
-    }
 }
