@@ -4,9 +4,24 @@
 //! virtual paths here; shell lines run inside the best confinement that this machine offers. A
 //! machine that offers none has no `bash`, unless its owner allowed the bare host.
 
+mod bubblewrap;
+mod confinement;
 mod folders;
+mod landlock;
+mod mask;
+mod paths;
+mod private_temp;
+mod processes;
+mod rewrite;
+mod seccomp;
+pub(crate) mod shell;
+mod system;
 
+pub(crate) use confinement::with_causes;
+pub use confinement::{Confinement, NoConfinement};
 pub use folders::{ThreadFolders, VIRTUAL_OUTPUTS, VIRTUAL_ROOT, VIRTUAL_UPLOADS, VIRTUAL_WORKSPACE};
+pub(crate) use paths::ResolvedPath;
+pub use paths::{PathRefusal, PathRefused};
 
 /// The `sandbox` section of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -15,17 +30,4 @@ pub struct SandboxSettings {
     pub allow_host_bash: bool,
     /// Whether shell lines may use the network.
     pub network: bool,
-}
-
-/// How shell lines are kept inside the thread's folders.
-#[derive(Debug)]
-pub struct Confinement {
-    settings: SandboxSettings,
-}
-
-impl Confinement {
-    /// The name that is shown: `bubblewrap`, `landlock` or `host`.
-    pub fn name(&self) -> &'static str {
-        if self.settings.network { "host" } else { "landlock" }
-    }
 }

@@ -3,6 +3,18 @@
 //! A tool never fails: whatever goes wrong becomes a bounded text that says what to do, because
 //! the model reads it and must be able to go on. A tool knows nothing of turns, events or models.
 
+mod bash;
+pub(crate) mod capture;
+mod file_call;
+mod glob;
+mod grep;
+mod ls;
+mod read_file;
+mod str_replace;
+mod text_file;
+mod walk;
+mod write_file;
+
 use std::{sync::Arc, time::Duration};
 
 use domain::tool_spec::{SideEffect, ToolSpec};
@@ -10,6 +22,7 @@ use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
+pub use self::capture::bound;
 use crate::sandbox::{Confinement, ThreadFolders};
 
 /// How long one shell line may run when nothing else is set.
@@ -88,7 +101,16 @@ pub struct Toolbox {
 impl Toolbox {
     /// The file and shell tools.
     pub fn builtin() -> Self {
-        Self::default()
+        let tools: [Arc<dyn Tool>; 7] = [
+            Arc::new(ls::Ls),
+            Arc::new(read_file::ReadFile),
+            Arc::new(write_file::WriteFile),
+            Arc::new(str_replace::StrReplace),
+            Arc::new(grep::Grep),
+            Arc::new(glob::Glob),
+            Arc::new(bash::Bash),
+        ];
+        Self { tools: tools.into() }
     }
 
     /// Adds a tool at the end; one of the same name is replaced where it stands.
@@ -120,3 +142,6 @@ impl Toolbox {
         self.tools.iter().map(|tool| tool.spec().name).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

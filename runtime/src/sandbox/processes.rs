@@ -1,0 +1,154 @@
+//! Starting the processes of one shell line, and making sure that none of them outlives it.
+
+use std::{
+    fs::{self, File},
+    io::{self, Read},
+    process::ExitStatus,
+    sync::{Arc, mpsc},
+};
+
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
+};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+use super::{
+    Confinement, ThreadFolders,
+    confinement::{Launch, LaunchFailure, MARK_VARIABLE},
+    private_temp::PrivateTemp,
+};
+
+/// How often the process list is searched for what a dying process may just have started.
+const SEARCHES_MAX: usize = 5;
+/// How much of a process's environment is searched for the mark; the shell's is far smaller.
+const ENVIRONMENT_BYTES_MAX: u64 = 64 * 1024;
+
+/// A process group that still runs. Dropping it kills the group; the thread that watches it then
+/// ends the processes that had left the group, and reaps.
+pub(super) struct Group {
+    leader: Pid,
+    /// Held until the group may be reaped, so that the number cannot belong to another before.
+    _hold: mpsc::Sender<()>,
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        kill_group(self.leader);
+    }
+}
+
+/// What the caller holds of a shell line that was started.
+pub(super) struct Running {
+    pub(super) group: Group,
+    /// Where its temporary files are.
+    pub(super) temp: Arc<PrivateTemp>,
+    /// Tells that the shell itself has ended; it is not reaped yet.
+    pub(super) exited: oneshot::Receiver<()>,
+    /// Tells that everything has ended, after the group was dropped.
+    pub(super) reaped: oneshot::Receiver<Option<ExitStatus>>,
+}
+
+/// Starts a shell line under a thread of its own that watches it to its end.
+pub(super) async fn start(
+    confinement: Arc<Confinement>,
+    folders: ThreadFolders,
+    line: String,
+    out: io::PipeWriter,
+) -> Result<Running, LaunchFailure> {
+    let (started, is_started) = oneshot::channel();
+    let watch = move || watch(&confinement, &folders, &line, out, started);
+    std::thread::Builder::new().name("shell-line".to_owned()).spawn(watch).map_err(LaunchFailure::Start)?;
+    is_started.await.map_err(|_| LaunchFailure::ThreadEnded)?
+}
+
+fn watch(
+    confinement: &Confinement,
+    folders: &ThreadFolders,
+    line: &str,
+    out: io::PipeWriter,
+    started: oneshot::Sender<Result<Running, LaunchFailure>>,
+) {
+    let temp = match PrivateTemp::create() {
+        Ok(temp) => Arc::new(temp),
+        Err(error) => return drop(started.send(Err(LaunchFailure::Temp(error)))),
+    };
+    let mark = Uuid::now_v7().to_string();
+    let launch = Launch { folders, temp: &temp, line, mark: &mark };
+    let mut child = match confinement.start(&launch, Some(out)) {
+        Ok(child) => child,
+        Err(failure) => return drop(started.send(Err(failure))),
+    };
+    let leader = Pid::from_child(&child);
+    let (hold, held) = mpsc::channel();
+    let (exited, when_exited) = oneshot::channel();
+    let (reaped, when_reaped) = oneshot::channel();
+    let group = Group { leader, _hold: hold };
+    // A caller that has gone away never takes the group, and dropping it here kills it as well.
+    drop(started.send(Ok(Running {
+        group,
+        temp: Arc::clone(&temp),
+        exited: when_exited,
+        reaped: when_reaped,
+    })));
+    wait_without_reaping(leader);
+    // Whoever no longer listens has dropped the group.
+    let _ = exited.send(());
+    // Nothing is ever sent: this waits for the group to be dropped.
+    let _ = held.recv();
+    kill_group(leader);
+    kill_marked(&mark);
+    let status = child.wait().inspect_err(|error| tracing::warn!(%error, "cannot reap a shell")).ok();
+    drop(temp);
+    let _ = reaped.send(status);
+}
+
+/// Returns when the process has ended; its number stays taken.
+fn wait_without_reaping(leader: Pid) {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    while let Err(error) = waitid(WaitId::Pid(leader), options) {
+        if error != rustix::io::Errno::INTR {
+            tracing::warn!(%error, "cannot wait for a shell");
+            return;
+        }
+    }
+}
+
+fn kill_group(leader: Pid) {
+    match kill_process_group(leader, Signal::KILL) {
+        // Nobody is left.
+        Ok(()) | Err(rustix::io::Errno::SRCH) => {}
+        Err(error) => tracing::warn!(%error, "cannot kill a shell line's processes"),
+    }
+}
+
+/// Kills the processes that carry the mark: those that made a group or session of their own.
+fn kill_marked(mark: &str) {
+    let mark = format!("{MARK_VARIABLE}={mark}");
+    for _ in 0..SEARCHES_MAX {
+        let Ok(processes) = fs::read_dir("/proc") else { return };
+        let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let killed = numbers.filter(|number| kill_if_marked(*number, mark.as_bytes())).count();
+        if killed == 0 {
+            return;
+        }
+    }
+}
+
+fn kill_if_marked(number: i32, mark: &[u8]) -> bool {
+    // Looked at first without a handle: most processes are not ours.
+    if !is_marked(number, mark) {
+        return false;
+    }
+    let Some(pid) = Pid::from_raw(number) else { return false };
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
+    is_marked(number, mark) && pidfd_send_signal(handle, Signal::KILL).is_ok()
+}
+
+fn is_marked(number: i32, mark: &[u8]) -> bool {
+    let mut environment = Vec::new();
+    let Ok(file) = File::open(format!("/proc/{number}/environ")) else { return false };
+    // A zombie's environment reads as empty.
+    file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).is_ok()
+        && environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+}

@@ -1,0 +1,219 @@
+//! One bound for every text that a tool gives to a model: head, a mark that says how much is
+//! missing, and tail (chain facts §2.3).
+//!
+//! Takes any amount of output in bounded memory, and counts and hashes all of it, so that an
+//! output of any size has one clear outcome.
+
+use domain::limits::{TOOL_OUTPUT_CHARS_MAX, TOOL_OUTPUT_HEAD_CHARS, TOOL_OUTPUT_TAIL_CHARS};
+use sha2::{Digest, Sha256};
+
+use super::{ToolOutcome, ToolOutput};
+
+/// What stands around a captured output.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Frame<'a> {
+    /// Goes before it.
+    pub(crate) before: &'a str,
+    /// Goes after it.
+    pub(crate) after: &'a str,
+    /// How to get at what is left out, for the mark.
+    pub(crate) advice: &'a str,
+}
+
+/// Output that is being taken.
+#[derive(Default)]
+pub(crate) struct Capture {
+    hash: Sha256,
+    bytes: u64,
+    chars: usize,
+    /// The first `TOOL_OUTPUT_CHARS_MAX` characters.
+    first: String,
+    first_chars: usize,
+    /// The newest characters after those; at least `TOOL_OUTPUT_TAIL_CHARS` of them.
+    last: String,
+    /// The beginning of a character whose other bytes have not arrived.
+    undecoded: Vec<u8>,
+}
+
+impl Capture {
+    /// Takes a whole text.
+    pub(crate) fn of(text: &str) -> Self {
+        let mut capture = Self::default();
+        capture.push(text);
+        capture
+    }
+
+    /// Counts, hashes and keeps.
+    pub(crate) fn push(&mut self, text: &str) {
+        self.count(text.as_bytes());
+        self.keep_text(text);
+    }
+
+    /// Counts and hashes what was printed.
+    pub(crate) fn count(&mut self, bytes: &[u8]) {
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        self.hash.update(bytes);
+    }
+
+    /// Keeps what the model may see of it. What is not UTF-8 is replaced.
+    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+        let mut input = std::mem::take(&mut self.undecoded);
+        input.extend_from_slice(bytes);
+        let mut rest = input.as_slice();
+        while let Err(error) = std::str::from_utf8(rest) {
+            let (valid, from) = rest.split_at(error.valid_up_to());
+            self.keep_text(std::str::from_utf8(valid).unwrap_or_default());
+            let Some(bad) = error.error_len() else {
+                self.undecoded = from.to_vec();
+                return;
+            };
+            self.keep_text("\u{FFFD}");
+            rest = from.get(bad..).unwrap_or_default();
+        }
+        self.keep_text(std::str::from_utf8(rest).unwrap_or_default());
+    }
+
+    fn keep_text(&mut self, text: &str) {
+        let room = TOOL_OUTPUT_CHARS_MAX - self.first_chars;
+        let (now, later) = split_at_char(text, room);
+        let now_chars = now.chars().count();
+        let later_chars = later.chars().count();
+        self.chars += now_chars + later_chars;
+        self.first.push_str(now);
+        self.first_chars += now_chars;
+        self.last.push_str(later);
+        // Cut only now and then, so that many small pieces cost no more than a few large ones.
+        const LAST_BYTES_MAX: usize = 16 * TOOL_OUTPUT_TAIL_CHARS;
+        if self.last.len() > LAST_BYTES_MAX {
+            self.last = last_chars(&self.last, TOOL_OUTPUT_TAIL_CHARS).to_owned();
+        }
+    }
+
+    /// The number of bytes that were taken.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bounded text within its frame. The frame is part of neither count nor hash.
+    pub(crate) fn finish(mut self, outcome: ToolOutcome, frame: Frame<'_>) -> ToolOutput {
+        if !self.undecoded.is_empty() {
+            self.undecoded.clear();
+            self.keep_text("\u{FFFD}");
+        }
+        let framed = frame.before.chars().count() + frame.after.chars().count();
+        let room = TOOL_OUTPUT_CHARS_MAX.saturating_sub(framed);
+        let is_truncated = self.chars > room;
+        let kept = if is_truncated { self.cut(room, frame.advice) } else { self.first };
+        ToolOutput {
+            text: format!("{}{kept}{}", frame.before, frame.after),
+            outcome,
+            output_bytes: self.bytes,
+            output_sha256: hex::encode(self.hash.finalize()),
+            is_truncated,
+        }
+    }
+
+    /// Head, mark and tail; where the mark alone is too long for the room, a plain beginning.
+    fn cut(&self, room: usize, advice: &str) -> String {
+        let kept = TOOL_OUTPUT_HEAD_CHARS + TOOL_OUTPUT_TAIL_CHARS;
+        let mark =
+            format!("\n\n[... {} characters left out; {advice} ...]\n\n", self.chars - kept.min(self.chars));
+        if kept + mark.chars().count() > room {
+            return split_at_char(&self.first, room).0.to_owned();
+        }
+        let head = split_at_char(&self.first, TOOL_OUTPUT_HEAD_CHARS).0;
+        let newest = last_chars(&self.last, TOOL_OUTPUT_TAIL_CHARS);
+        let missing = TOOL_OUTPUT_TAIL_CHARS - newest.chars().count();
+        [head, &mark, last_chars(&self.first, missing), newest].concat()
+    }
+}
+
+/// Bounds a whole text in the same way. The advice says how to get at what is left out.
+pub fn bound(text: &str, advice: &str) -> ToolOutput {
+    Capture::of(text).finish(ToolOutcome::Ok, Frame { advice, ..Frame::default() })
+}
+
+fn split_at_char(text: &str, chars: usize) -> (&str, &str) {
+    // A text has at most as many characters as bytes.
+    if text.len() <= chars {
+        return (text, "");
+    }
+    let at = text.char_indices().nth(chars).map_or(text.len(), |(at, _)| at);
+    text.split_at(at)
+}
+
+fn last_chars(text: &str, chars: usize) -> &str {
+    match chars.checked_sub(1) {
+        None => "",
+        Some(before) => {
+            text.char_indices().rev().nth(before).map_or(text, |(at, _)| text.get(at..).unwrap_or_default())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn at_exactly_the_limit_nothing_is_cut() {
+        let text = "漢".repeat(TOOL_OUTPUT_CHARS_MAX);
+        let output = bound(&text, "look closer");
+        assert_eq!((output.text.as_str(), output.is_truncated), (text.as_str(), false));
+        assert_eq!(output.output_bytes, 90_000);
+    }
+
+    // Chain facts §2.3: 40 000 characters become head, mark and tail.
+    #[test]
+    fn above_the_limit_head_and_tail_stay_and_the_mark_counts_the_rest() {
+        let text: String = ('a'..='z').cycle().take(40_000).collect();
+        let output = bound(&text, "look closer");
+        let mark = "\n\n[... 29000 characters left out; look closer ...]\n\n";
+        let (head, tail) = output.text.split_once(mark).unwrap();
+        assert_eq!((head.len(), tail.len()), (TOOL_OUTPUT_HEAD_CHARS, TOOL_OUTPUT_TAIL_CHARS));
+        assert!(text.starts_with(head) && text.ends_with(tail) && output.is_truncated);
+        assert_eq!(output.output_sha256, hex::encode(Sha256::digest(text.as_bytes())));
+    }
+
+    #[test]
+    fn an_endless_advice_gives_a_plain_beginning() {
+        let output = bound(&"x".repeat(40_000), &"y".repeat(40_000));
+        assert_eq!(output.text, "x".repeat(TOOL_OUTPUT_CHARS_MAX));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_replaced_and_still_counted() {
+        let mut capture = Capture::default();
+        for piece in [&b"a\xff"[..], &b"\xe6\xbc"[..], &b"\xa2b\xe6"[..]] {
+            capture.count(piece);
+            capture.keep(piece);
+        }
+        let output = capture.finish(ToolOutcome::Ok, Frame::default());
+        assert_eq!((output.text.as_str(), output.output_bytes), ("a\u{FFFD}漢b\u{FFFD}", 7));
+    }
+
+    proptest! {
+        // Field report 91: cuts at limit -3 … +3 over 4-byte characters and combining marks.
+        #[test]
+        fn no_cut_splits_a_character_or_is_longer_than_the_limit(
+            alphabet in "[a\u{1F600}\u{0301}漢]{3,7}", delta in -3_i64..=3, piece in 1_usize..9_999,
+            after in "[a漢]{0,20}",
+        ) {
+            let length = usize::try_from(TOOL_OUTPUT_CHARS_MAX as i64 + delta).unwrap();
+            let text: String = alphabet.chars().cycle().take(length).collect();
+            let mut capture = Capture::default();
+            for bytes in text.as_bytes().chunks(piece) {
+                capture.count(bytes);
+                capture.keep(bytes);
+            }
+            let output = capture.finish(ToolOutcome::Ok, Frame { after: &after, ..Frame::default() });
+            let whole = length + after.chars().count();
+            prop_assert_eq!(output.is_truncated, whole > TOOL_OUTPUT_CHARS_MAX);
+            prop_assert!(output.text.chars().count() <= TOOL_OUTPUT_CHARS_MAX);
+            prop_assert!(output.text.ends_with(&after) && !output.text.contains('\u{FFFD}'));
+            prop_assert_eq!(output.output_bytes, text.len() as u64);
+        }
+    }
+}
