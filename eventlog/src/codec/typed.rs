@@ -1,0 +1,188 @@
+//! Typed facts in and out of records. Upcasters of old content have their place here, and nowhere
+//! else: after [`decode`] there is only today's shape.
+
+use domain::event::{Event, ForeignEvent, Logged, Scope, UnreadableContent};
+use serde_json::{Map, Value};
+
+use crate::{json::Json, recorded::RecordedEvent, stream_id::StreamId};
+
+/// The schema version of events that somebody else made: their content promises nothing.
+pub const FOREIGN_SCHEMA_VERSION: u16 = 0;
+
+/// A typed fact as the log takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Encoded {
+    /// What happened.
+    pub event_type: String,
+    /// The version of the content's shape.
+    pub schema_version: u16,
+    /// Which feed it belongs to.
+    pub category: String,
+    /// The payload.
+    pub content: Json,
+    /// Facts about the payload.
+    pub metadata: Json,
+}
+
+/// A record whose content is not what its type and version promise.
+#[derive(Debug, thiserror::Error)]
+pub enum UndecodableEvent {
+    /// The record belongs to no thread.
+    #[error("position {position} is in stream {stream}, which holds no thread's events")]
+    NotOfAThread {
+        /// Where it is.
+        position: u64,
+        /// The stream.
+        stream: StreamId,
+    },
+    /// The content was written by a later version of this program.
+    #[error("position {position} has a {event_type} of schema version {found}; this program reads up to version {}", Event::SCHEMA_VERSION)]
+    SchemaVersion {
+        /// Where it is.
+        position: u64,
+        /// What the record names.
+        event_type: String,
+        /// The version of its content.
+        found: u16,
+    },
+    /// The content has another shape.
+    #[error("position {position} cannot be decoded")]
+    Content {
+        /// Where it is.
+        position: u64,
+        /// What is wrong with it.
+        #[source]
+        source: UnreadableContent,
+    },
+}
+
+/// Writes a fact's type, category, content and metadata.
+pub fn encode(event: &Event) -> Result<Encoded, serde_json::Error> {
+    let schema_version = match event {
+        Event::Foreign(_) => FOREIGN_SCHEMA_VERSION,
+        Event::Thread(_)
+        | Event::Run(_)
+        | Event::Model(_)
+        | Event::Tool(_)
+        | Event::Delegation(_)
+        | Event::Subagent(_) => Event::SCHEMA_VERSION,
+    };
+    Ok(Encoded {
+        event_type: event.event_type().to_owned(),
+        schema_version,
+        category: event.category().to_owned(),
+        content: Json::from_serialize(&event.content()?)?,
+        metadata: Json::from_serialize(&event.metadata())?,
+    })
+}
+
+/// Reads a record of a thread as a fact. What somebody else recorded is read as far as it can be
+/// and carried as it is otherwise; what Remit recorded must have its shape.
+pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
+    let position = recorded.position.get();
+    let Some(thread_id) = recorded.stream.thread_id() else {
+        return Err(UndecodableEvent::NotOfAThread { position, stream: recorded.stream.clone() });
+    };
+    Ok(Logged {
+        position,
+        seq: recorded.seq.get(),
+        thread_id: thread_id.clone(),
+        scope: Scope {
+            run_id: recorded.scope.run_id.clone(),
+            task_id: recorded.scope.task_id.clone(),
+            delegation_id: recorded.scope.delegation_id,
+        },
+        recorded_at: recorded.recorded_at,
+        event: decode_event(recorded)?,
+    })
+}
+
+fn decode_event(recorded: &RecordedEvent) -> Result<Event, UndecodableEvent> {
+    let position = recorded.position.get();
+    if recorded.schema_version > Event::SCHEMA_VERSION {
+        let (event_type, found) = (recorded.event_type.clone(), recorded.schema_version);
+        return Err(UndecodableEvent::SchemaVersion { position, event_type, found });
+    }
+    match Event::parse(&recorded.event_type, recorded.content.get()) {
+        Some(Ok(event)) => Ok(event),
+        Some(Err(source)) if recorded.schema_version != FOREIGN_SCHEMA_VERSION => {
+            Err(UndecodableEvent::Content { position, source })
+        }
+        Some(Err(_)) | None => Ok(Event::Foreign(foreign(recorded))),
+    }
+}
+
+/// Numbers that the tree cannot hold make the payload null here; the record keeps their text.
+fn foreign(recorded: &RecordedEvent) -> ForeignEvent {
+    ForeignEvent {
+        event_type: recorded.event_type.clone(),
+        category: recorded.category.clone(),
+        content: recorded.content.to_value().unwrap_or(Value::Null),
+        metadata: recorded.metadata.deserialize::<Map<String, Value>>().unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{
+        event::{ThreadCreated, ThreadEvent},
+        ids::{EventId, ThreadId, UserId},
+    };
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::position::{Position, Seq};
+
+    fn recorded(event_type: &str, schema_version: u16, content: &str) -> RecordedEvent {
+        RecordedEvent {
+            position: Position::new(7),
+            stream: StreamId::Thread(ThreadId::new("t").unwrap()),
+            seq: Seq::new(3),
+            event_id: EventId::from_uuid(uuid::Uuid::nil()),
+            event_type: event_type.into(),
+            schema_version,
+            category: "thread".into(),
+            scope: Default::default(),
+            owner: UserId::unowned(),
+            causation_id: None,
+            correlation_id: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            recorded_at: Timestamp::UNIX_EPOCH,
+            content: Json::parse(content).unwrap(),
+            metadata: Json::empty_object(),
+            hash: [0; 32],
+        }
+    }
+
+    #[track_caller]
+    fn check(event_type: &str, schema_version: u16, content: &str, expected: Result<&str, &str>) {
+        let decoded = decode(&recorded(event_type, schema_version, content));
+        let decoded = decoded.map(|logged| match logged.event {
+            Event::Foreign(_) => "foreign".to_owned(),
+            known => known.event_type().to_owned(),
+        });
+        let decoded = decoded.map_err(|error| error.to_string());
+        assert_eq!(decoded.as_deref().map_err(String::as_str), expected);
+    }
+
+    #[test]
+    fn our_own_content_must_have_its_shape_and_others_may_have_any() {
+        check("thread.created", 1, "{}", Ok("thread.created"));
+        check("thread.created", 1, "[]", Err("position 7 cannot be decoded"));
+        check("thread.created", 0, "{}", Ok("thread.created"));
+        check("thread.created", 0, "\"free text\"", Ok("foreign"));
+        check("somebody.elses", 0, "[1]", Ok("foreign"));
+        check("somebody.elses", 1, "[1]", Ok("foreign"));
+        let newer = "position 7 has a thread.created of schema version 9; this program reads up to version 1";
+        check("thread.created", 9, "{}", Err(newer));
+    }
+
+    #[test]
+    fn a_fact_survives_the_round_trip() {
+        let event = Event::Thread(ThreadEvent::Created(ThreadCreated::default()));
+        let encoded = encode(&event).unwrap();
+        assert_eq!((encoded.schema_version, encoded.category.as_str()), (1, "thread"));
+        let logged = decode(&recorded(&encoded.event_type, 1, encoded.content.get())).unwrap();
+        assert_eq!((logged.event, logged.position, logged.seq), (event, 7, 3));
+    }
+}
