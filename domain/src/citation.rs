@@ -67,8 +67,18 @@ mod tests {
         check("[r2 bash][r2 bash]", &[(2, "bash"), (2, "bash")]);
         check("[[r3 mcp-x_y.z]]", &[(3, "mcp-x_y.z")]);
         check("[see [r4 ls] there]", &[(4, "ls")]);
-        for none in ["", "r1 bash", "[r1]", "[r bash]", "[r1 ]", "[R1 bash]", "[r1  bash]", "[r1 bash", "[r+1 a]", "[r1 a b]"]
-        {
+        for none in [
+            "",
+            "r1 bash",
+            "[r1]",
+            "[r bash]",
+            "[r1 ]",
+            "[R1 bash]",
+            "[r1  bash]",
+            "[r1 bash",
+            "[r+1 a]",
+            "[r1 a b]",
+        ] {
             check(none, &[]);
         }
     }

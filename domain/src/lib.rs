@@ -5,7 +5,9 @@
 
 pub mod agent;
 pub mod card;
+pub mod citation;
 pub mod decider;
+pub mod definition;
 pub mod delegation;
 pub mod digest;
 pub mod event;
@@ -14,6 +16,7 @@ pub mod ids;
 pub mod ledger;
 pub mod limits;
 pub mod message;
+pub mod prompt;
 pub mod receipt;
 pub mod run;
 pub mod sanitise;

@@ -3,10 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{SubagentStatus, TaskOutcome};
-use crate::limits::ERROR_DETAIL_CHARS_MAX;
-
-/// The tool whose failures carry the status contract.
-const TASK_TOOL: &str = "task";
+use crate::{limits::ERROR_DETAIL_CHARS_MAX, tool_spec::TASK_TOOL};
 
 /// Ends a detail that was cut.
 const CUT_MARK: &str = "...";
