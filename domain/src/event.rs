@@ -36,7 +36,7 @@ pub use self::{
     thread::{ThreadCreated, ThreadEvent},
     tool::{ToolEvent, ToolStarted},
 };
-use crate::ids::{DelegationId, RunId, ThreadId, ToolCallId};
+use crate::ids::{DelegationId, RunId, ThreadId, ToolCallId, UserId};
 
 /// What kind of reader an event is for (facts §7.4). Feeds and pages filter by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -127,6 +127,8 @@ pub struct Logged {
     pub seq: u64,
     /// The thread.
     pub thread_id: ThreadId,
+    /// Whose thread it is.
+    pub owner: UserId,
     /// The run, task and delegation.
     pub scope: Scope,
     /// When it was recorded.

@@ -1,7 +1,7 @@
 use super::*;
 use crate::{
     event::{CapAction, CapAxis, DelegationRequested, Scope, StepBody, SubagentCapped, SubagentMessage},
-    ids::{DelegationId, RunId, SubagentType, ThreadId, ToolCallId},
+    ids::{DelegationId, RunId, SubagentType, ThreadId, ToolCallId, UserId},
     message::{AssistantMessage, Message, ToolArgs, ToolCall},
 };
 
@@ -14,6 +14,7 @@ fn logged(seq: u64, event: Event) -> Logged {
         position: seq,
         seq,
         thread_id: ThreadId::new("t").unwrap(),
+        owner: UserId::unowned(),
         scope: Scope {
             run_id: Some(RunId::new("r").unwrap()),
             task_id: Some(task_id()),

@@ -4,7 +4,7 @@ use crate::{
         CancelReason, DelegationAdmitted, DelegationDelivered, DelegationQueued, DelegationRefused,
         DelegationRequested, RefusalReason, Scope,
     },
-    ids::{SubagentType, ThreadId},
+    ids::{SubagentType, ThreadId, UserId},
 };
 
 fn task_id() -> ToolCallId {
@@ -21,6 +21,7 @@ fn logged(seq: u64, event: Event) -> Logged {
         position: seq,
         seq,
         thread_id: ThreadId::new("t").unwrap(),
+        owner: UserId::unowned(),
         scope: Scope { run_id: Some(RunId::new("r").unwrap()), task_id: Some(task_id()), delegation_id },
         recorded_at: at(seq),
         event,

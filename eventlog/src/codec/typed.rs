@@ -36,7 +36,10 @@ pub enum UndecodableEvent {
         stream: StreamId,
     },
     /// The content was written by a later version of this program.
-    #[error("position {position} has a {event_type} of schema version {found}; this program reads up to version {}", Event::SCHEMA_VERSION)]
+    #[error(
+        "position {position} has a {event_type} of schema version {found}; this program reads up to version {}",
+        Event::SCHEMA_VERSION
+    )]
     SchemaVersion {
         /// Where it is.
         position: u64,
@@ -87,6 +90,7 @@ pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
         position,
         seq: recorded.seq.get(),
         thread_id: thread_id.clone(),
+        owner: recorded.owner.clone(),
         scope: Scope {
             run_id: recorded.scope.run_id.clone(),
             task_id: recorded.scope.task_id.clone(),
