@@ -75,3 +75,33 @@ pub const EVENTS_PAGE_DEFAULT: u32 = 500;
 pub const EVENT_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// Events of one append.
 pub const EVENTS_PER_APPEND_MAX: usize = 1_000;
+
+/// A configuration file.
+pub const CONFIG_FILE_BYTES_MAX: u64 = 1024 * 1024;
+/// What may be configured for delegations that wait for a slot.
+pub const ADMISSION_QUEUE_RANGE: RangeInclusive<u32> = 1..=100_000;
+/// What may be configured for the wait for a slot, in seconds.
+pub const ADMISSION_TIMEOUT_SECONDS_RANGE: RangeInclusive<u64> = 1..=86_400;
+/// What may be configured for the items of one batch.
+pub const BATCH_ITEMS_RANGE: RangeInclusive<u32> = 1..=1_000_000;
+/// Items of one batch when nothing is configured.
+pub const BATCH_ITEMS_DEFAULT: u32 = 10_000;
+/// What may be configured for batches that are not yet done.
+pub const LIVE_BATCHES_RANGE: RangeInclusive<u32> = 1..=1_000;
+/// Batches that are not yet done, when nothing is configured.
+pub const LIVE_BATCHES_DEFAULT: u32 = 16;
+/// What may be configured for the right to work on an item, in seconds. Shorter leases expire under
+/// a healthy worker.
+pub const BATCH_LEASE_SECONDS_RANGE: RangeInclusive<u64> = 5..=86_400;
+/// The right to work on an item when nothing is configured, in seconds.
+pub const BATCH_LEASE_SECONDS_DEFAULT: u64 = 60;
+/// What may be configured for tries at one item.
+pub const BATCH_ATTEMPTS_RANGE: RangeInclusive<u32> = 1..=100;
+/// Tries at one item when nothing is configured.
+pub const BATCH_ATTEMPTS_DEFAULT: u32 = 3;
+/// What may be configured for the stored result of one item.
+pub const BATCH_RESULT_CHARS_RANGE: RangeInclusive<u32> = 1..=1_000_000;
+/// The stored result of one item when nothing is configured.
+pub const BATCH_RESULT_CHARS_DEFAULT: u32 = 8_192;
+/// What may be configured for any count of the loop guard (chain facts §1.6: from 1).
+pub const LOOP_COUNT_RANGE: RangeInclusive<u32> = 1..=10_000;
