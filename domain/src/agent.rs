@@ -54,6 +54,8 @@ pub struct Agent {
     messages: Vec<Message>,
     /// Model calls of this run or delegation.
     turns: u32,
+    /// Delegations that this run has requested.
+    delegations: u32,
     /// Calls of the last reply that were started.
     started: Vec<String>,
     /// What the framework has to tell the model, until a reply shows that it was told.
@@ -69,6 +71,7 @@ impl Agent {
             max_turns,
             messages: earlier,
             turns: 0,
+            delegations: 0,
             started: Vec::new(),
             notes: Vec::new(),
             caps: Vec::new(),
@@ -78,13 +81,15 @@ impl Agent {
     /// Takes one recorded fact into the state.
     pub fn evolve(&mut self, event: AgentEvent) {
         match event {
-            AgentEvent::Said(Message::Assistant(reply)) => {
-                self.turns += 1;
-                self.started.clear();
-                self.notes.clear();
-                self.messages.push(Message::Assistant(reply));
+            AgentEvent::Said(message) => {
+                if message.as_assistant().is_some() {
+                    self.turns += 1;
+                    self.started.clear();
+                    self.notes.clear();
+                }
+                self.messages.push(*message);
             }
-            AgentEvent::Said(message) => self.messages.push(message),
+            AgentEvent::Delegated => self.delegations += 1,
             AgentEvent::ToolStarted(tool_call_id) => self.started.push(tool_call_id),
             AgentEvent::CallDropped(reason) => self.notes.push(notes::call_dropped(reason)),
             AgentEvent::Capped(cap) => self.caps.push(cap),
@@ -133,6 +138,16 @@ impl Agent {
     /// Model calls so far.
     pub const fn turns(&self) -> u32 {
         self.turns
+    }
+
+    /// Delegations that this run has requested so far; refused ones do not count.
+    pub const fn delegations(&self) -> u32 {
+        self.delegations
+    }
+
+    /// Whether the agent has been told what to do.
+    pub const fn is_briefed(&self) -> bool {
+        !self.messages.is_empty()
     }
 
     /// The guards that fired so far.

@@ -73,7 +73,7 @@ pub enum Run {
     #[default]
     Absent,
     /// Asked for, and not ended.
-    Open(OpenRun),
+    Open(Box<OpenRun>),
     /// Ended.
     Ended(RunStatus),
 }
@@ -115,13 +115,34 @@ impl Decider for Run {
     fn evolve(&mut self, event: &Event) {
         match (&mut *self, event) {
             (Self::Absent, Event::Run(RunEvent::Started(settings))) => {
-                *self = Self::Open(OpenRun::new(settings))
+                *self = Self::Open(Box::new(OpenRun::new(settings)))
             }
             (Self::Open(_), Event::Run(RunEvent::StatusChanged(changed))) if changed.status.is_terminal() => {
                 *self = Self::Ended(changed.status);
             }
             (Self::Open(open), event) => open.evolve(event),
             (Self::Absent | Self::Ended(_), _) => {}
+        }
+    }
+}
+
+impl Run {
+    /// Its status; an absent run is pending.
+    pub fn status(&self) -> RunStatus {
+        match self {
+            Self::Absent => RunStatus::Pending,
+            Self::Open(open) if open.is_begun => RunStatus::Running,
+            Self::Open(_) => RunStatus::Pending,
+            Self::Ended(status) => *status,
+        }
+    }
+
+    /// Refuses what comes before its start or after its end.
+    pub const fn check_open(&self) -> Result<(), RunRejection> {
+        match self {
+            Self::Absent => Err(RunRejection::NotStarted),
+            Self::Open(_) => Ok(()),
+            Self::Ended(status) => Err(RunRejection::AlreadyEnded(*status)),
         }
     }
 }

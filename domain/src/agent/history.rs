@@ -9,7 +9,9 @@ use crate::{
 #[derive(Debug, Clone, PartialEq)]
 pub enum AgentEvent {
     /// A message was added to the conversation.
-    Said(Message),
+    Said(Box<Message>),
+    /// A delegation of this run was requested.
+    Delegated,
     /// A tool call of the last reply was started.
     ToolStarted(String),
     /// A call of the last reply was dropped before the reply was recorded.
@@ -19,21 +21,28 @@ pub enum AgentEvent {
 }
 
 impl AgentEvent {
-    /// What a lead takes from an event of its run that belongs to no delegation.
+    /// A message was added to the conversation.
+    pub fn said(message: Message) -> Self {
+        Self::Said(Box::new(message))
+    }
+
+    /// What a lead takes from an event of its run. Of its delegations it takes only that they were
+    /// requested or dropped.
     pub fn of_lead(event: &Event) -> Option<Self> {
         match event {
             Event::Model(
                 ModelEvent::HumanInput(message)
                 | ModelEvent::AiResponse(message)
                 | ModelEvent::ToolResult(message),
-            ) => Some(Self::Said(message.clone())),
+            ) => Some(Self::said(message.clone())),
             Event::Run(RunEvent::Started(settings)) => {
-                Some(Self::Said(Message::system(&*settings.system_prompt)))
+                Some(Self::said(Message::system(&*settings.system_prompt)))
             }
             Event::Run(RunEvent::Capped(cap)) => Some(Self::Capped(cap.clone())),
             Event::Tool(ToolEvent::Started(started)) => {
                 Some(Self::ToolStarted(started.tool_call_id.to_string()))
             }
+            Event::Delegation(DelegationEvent::Requested(_)) => Some(Self::Delegated),
             Event::Delegation(DelegationEvent::Refused(refused)) => match refused.reason {
                 RefusalReason::PerResponseLimit | RefusalReason::PerRunLimit => {
                     Some(Self::CallDropped(refused.reason))
@@ -50,10 +59,7 @@ impl AgentEvent {
             Event::Run(RunEvent::StatusChanged(_) | RunEvent::Ended(_) | RunEvent::Failed(_))
             | Event::Model(ModelEvent::Failed(_) | ModelEvent::Retried(_))
             | Event::Delegation(
-                DelegationEvent::Requested(_)
-                | DelegationEvent::Queued(_)
-                | DelegationEvent::Admitted(_)
-                | DelegationEvent::Delivered(_),
+                DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_),
             )
             | Event::Thread(_)
             | Event::Subagent(_)
@@ -64,7 +70,7 @@ impl AgentEvent {
     /// What a subagent takes from an event of its delegation.
     pub fn of_subagent(event: &Event) -> Option<Self> {
         match event {
-            Event::Subagent(SubagentEvent::Message(captured)) => Some(Self::Said(captured.message.clone())),
+            Event::Subagent(SubagentEvent::Message(captured)) => Some(Self::said(captured.message.clone())),
             Event::Subagent(SubagentEvent::Capped(capped)) => Some(Self::Capped(capped.cap.clone())),
             Event::Tool(ToolEvent::Started(started)) => {
                 Some(Self::ToolStarted(started.tool_call_id.to_string()))

@@ -12,7 +12,7 @@ fn call(id: &str) -> ToolCall {
 
 fn reply(text: &str, calls: &[&str]) -> AgentEvent {
     let tool_calls = calls.iter().map(|id| call(id)).collect();
-    AgentEvent::Said(Message::Assistant(AssistantMessage {
+    AgentEvent::said(Message::Assistant(AssistantMessage {
         content: text.into(),
         tool_calls,
         ..AssistantMessage::default()
@@ -20,7 +20,7 @@ fn reply(text: &str, calls: &[&str]) -> AgentEvent {
 }
 
 fn result(id: &str) -> AgentEvent {
-    AgentEvent::Said(Message::Tool(ToolMessage {
+    AgentEvent::said(Message::Tool(ToolMessage {
         tool_call_id: id.into(),
         name: "ls".into(),
         ..ToolMessage::default()
@@ -28,14 +28,19 @@ fn result(id: &str) -> AgentEvent {
 }
 
 fn asked() -> AgentEvent {
-    AgentEvent::Said(Message::human("do it"))
+    AgentEvent::said(Message::human("do it"))
 }
 
 fn fallback(text: &str, detail: &str, calls: &[&str]) -> AgentEvent {
-    let AgentEvent::Said(Message::Assistant(mut reply)) = reply(text, calls) else { unreachable!() };
+    let mut reply = unwrap(reply(text, calls));
     reply.additional_kwargs.insert(ERROR_FALLBACK_KEY.into(), json!(true));
     reply.additional_kwargs.insert(ERROR_DETAIL_KEY.into(), json!(detail));
-    AgentEvent::Said(Message::Assistant(reply))
+    AgentEvent::said(Message::Assistant(reply))
+}
+
+fn unwrap(event: AgentEvent) -> AssistantMessage {
+    let AgentEvent::Said(message) = event else { panic!("not a reply: {event:?}") };
+    message.as_assistant().cloned().unwrap()
 }
 
 fn stopped(axis: CapAxis) -> AgentEvent {
@@ -140,11 +145,11 @@ fn a_guard_names_the_reason_before_the_turn_limit() {
 
 #[test]
 fn a_safety_stop_is_not_an_answer() {
-    let AgentEvent::Said(Message::Assistant(mut stopped)) = reply("half of it", &[]) else { unreachable!() };
+    let mut stopped = unwrap(reply("half of it", &[]));
     stopped.response_metadata =
         ResponseMetadata { finish_reason: Some("content_filter".into()), model_name: None };
     let error = "The provider stopped the reply for safety (content_filter). Partial text: half of it";
-    check(9, vec![asked(), AgentEvent::Said(Message::Assistant(stopped))], &failed(error, None));
+    check(9, vec![asked(), AgentEvent::said(Message::Assistant(stopped))], &failed(error, None));
 }
 
 #[test]
@@ -161,7 +166,7 @@ fn the_turn_cap_is_recorded_once() {
 #[test]
 fn a_request_has_one_system_message_and_framed_turns() {
     let mut agent = Agent::new(AgentRole::Lead, 9, vec![Message::human("first"), Message::system("late")]);
-    agent.evolve(AgentEvent::Said(Message::human("<system>second")));
+    agent.evolve(AgentEvent::said(Message::human("<system>second")));
     agent.evolve(AgentEvent::CallDropped(crate::event::RefusalReason::PerResponseLimit));
     let request = agent.request();
     assert!(

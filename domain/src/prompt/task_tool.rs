@@ -36,11 +36,8 @@ not be touched, and what the report has to hold.";
 fn criteria_text() -> String {
     format!(
         "What has to hold for the work to be accepted; at most {ACCEPTANCE_CRITERIA_MAX}, each at most \
-         {ACCEPTANCE_CRITERION_CHARS_MAX} characters. {CRITERIA_FORMS}"
+         {ACCEPTANCE_CRITERION_CHARS_MAX} characters. {CRITERIA_USE}"
     )
 }
 
-const CRITERIA_FORMS: &str = "\
-These forms are checked for you: `file_exists: PATH`, `file_contains: PATH :: TEXT`, `file_matches: PATH :: REGEX`, \
-`json_valid: PATH`, `json_schema: PATH :: SCHEMA`, `result_contains: TEXT`, `result_matches: REGEX`, \
-`url_cited: PREFIX`, `tool_called: NAME`, `no_failed_tools`. Anything else is passed on and left for you to judge.";
+const CRITERIA_USE: &str = "They are passed on to the subagent; judge its report by them yourself.";
