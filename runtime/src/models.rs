@@ -9,10 +9,22 @@ use domain::{
 };
 use futures::future::BoxFuture;
 
+mod classify;
+pub mod configured;
 pub mod error;
+pub mod offline;
+pub mod openai;
+pub mod retry;
+pub mod settings;
+pub mod sse;
 
+pub use configured::{Models, UnknownModel};
 pub use domain::tool_spec::ToolSpec;
 pub use error::{ModelError, ModelErrorKind};
+pub use offline::OfflineModel;
+pub use openai::OpenAiModel;
+pub use retry::{GaveUp, Pauses, Retries, RetryNotice, RetryPolicy, call_with_retries};
+pub use settings::{ModelSettings, Provider, Secret, SettingsError};
 
 /// One question to a model.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,7 +82,7 @@ pub trait ChatModel: Send + Sync {
         None
     }
 
-    /// Asks once; asking again is `retry::call_with_retries`. Dropping the future ends the call
+    /// Asks once; asking again is [`call_with_retries`]. Dropping the future ends the call
     /// and closes its connection.
     fn call<'a>(
         &'a self,

@@ -1,0 +1,184 @@
+//! The models that a server has, by their configured names.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    ChatModel, ModelSettings, OfflineModel, OpenAiModel, Provider, Secret, SettingsError,
+    settings::SettingsError::UnknownDefault,
+};
+
+/// The name of the model that answers when none is configured.
+pub const OFFLINE_NAME: &str = "offline";
+
+/// Looks a variable up in the environment.
+pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// Every configured model, and the one that is used when none is named.
+#[derive(Clone)]
+pub struct Models {
+    default_name: String,
+    by_name: BTreeMap<String, Arc<dyn ChatModel>>,
+}
+
+/// A name that no configured model has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown model {name:?}: the configured models are {}", .known.join(", "))]
+pub struct UnknownModel {
+    /// The name that was asked for.
+    pub name: String,
+    /// The names that exist, in order.
+    pub known: Vec<String>,
+}
+
+impl Models {
+    /// Builds every configured model. The default is the named one, else the first; with nothing
+    /// configured it is the offline model. `$VARIABLE` keys are looked up in `environment`, and
+    /// scenario files are read.
+    pub fn from_settings(
+        settings: &[ModelSettings],
+        default: Option<&str>,
+        environment: Environment<'_>,
+    ) -> Result<Self, SettingsError> {
+        let mut models = match settings.first() {
+            Some(first) => Self { default_name: first.name.clone(), by_name: BTreeMap::new() },
+            None => Self::of(OfflineModel::from_settings(&ModelSettings::offline(OFFLINE_NAME))?),
+        };
+        for settings in settings {
+            settings.validate()?;
+            let model = build(settings, environment)?;
+            if models.by_name.insert(settings.name.clone(), model).is_some() {
+                return Err(settings.invalid("name", "is used twice; give each model its own name"));
+            }
+        }
+        if let Some(default) = default {
+            models.get(default).map_err(UnknownDefault)?;
+            models.default_name = default.to_owned();
+        }
+        Ok(models)
+    }
+
+    /// One model, which is the default.
+    pub fn of(model: impl ChatModel + 'static) -> Self {
+        let default_name = model.name().to_owned();
+        let model: Arc<dyn ChatModel> = Arc::new(model);
+        Self { by_name: BTreeMap::from([(default_name.clone(), model)]), default_name }
+    }
+
+    /// Adds a model, or replaces the one of its name.
+    #[must_use]
+    pub fn with(mut self, model: impl ChatModel + 'static) -> Self {
+        self.by_name.insert(model.name().to_owned(), Arc::new(model));
+        self
+    }
+
+    /// The model of this name.
+    pub fn get(&self, name: &str) -> Result<Arc<dyn ChatModel>, UnknownModel> {
+        let unknown = || UnknownModel { name: name.to_owned(), known: self.names() };
+        self.by_name.get(name).cloned().ok_or_else(unknown)
+    }
+
+    /// The name of the model that is used when none is named.
+    pub fn default_name(&self) -> &str {
+        &self.default_name
+    }
+
+    /// Every name, in order.
+    pub fn names(&self) -> Vec<String> {
+        self.by_name.keys().cloned().collect()
+    }
+}
+
+fn build(
+    settings: &ModelSettings,
+    environment: Environment<'_>,
+) -> Result<Arc<dyn ChatModel>, SettingsError> {
+    match settings.provider {
+        Provider::Openai => {
+            let api_key = resolve(settings, environment)?;
+            Ok(Arc::new(OpenAiModel::new(settings, api_key)?))
+        }
+        Provider::Offline => Ok(Arc::new(OfflineModel::from_settings(settings)?)),
+        Provider::Anthropic | Provider::Gemini => {
+            Err(SettingsError::NotSupported { model: settings.name.clone(), provider: settings.provider })
+        }
+    }
+}
+
+fn resolve(settings: &ModelSettings, environment: Environment<'_>) -> Result<Option<Secret>, SettingsError> {
+    let Some(key) = &settings.api_key else { return Ok(None) };
+    let Some(variable) = key.variable() else { return Ok(Some(key.clone())) };
+    match environment(variable) {
+        Some(value) => Ok(Some(Secret::new(value.trim()))),
+        None => {
+            Err(SettingsError::UnsetVariable { model: settings.name.clone(), variable: variable.to_owned() })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn openai(name: &str) -> ModelSettings {
+        ModelSettings {
+            base_url: Some("http://127.0.0.1:1/v1".into()),
+            ..ModelSettings::new(name, Provider::Openai)
+        }
+    }
+
+    fn build_all(settings: &[ModelSettings], default: Option<&str>) -> Result<Models, SettingsError> {
+        Models::from_settings(settings, default, &|name| (name == "KEY").then(|| "k".to_owned()))
+    }
+
+    #[track_caller]
+    fn check_refused(settings: &[ModelSettings], default: Option<&str>, expected: &str) {
+        let error = build_all(settings, default).err().map(|error| error.to_string()).unwrap();
+        assert!(error.starts_with(expected), "{error}");
+    }
+
+    #[test]
+    fn nothing_configured_is_the_offline_model() {
+        let models = build_all(&[], None).unwrap();
+        assert_eq!((models.default_name(), models.names()), ("offline", vec!["offline".to_owned()]));
+    }
+
+    #[test]
+    fn the_default_is_the_named_model_or_the_first() {
+        let settings = [openai("b"), ModelSettings::offline("a")];
+        assert_eq!(build_all(&settings, None).unwrap().default_name(), "b");
+        let models = build_all(&settings, Some("a")).unwrap();
+        assert_eq!(models.default_name(), "a");
+        assert_eq!(models.get("b").unwrap().name(), "b");
+        assert_eq!(
+            models.get("c").err().unwrap().to_string(),
+            "unknown model \"c\": the configured models are a, b"
+        );
+    }
+
+    #[test]
+    fn keys_come_from_the_environment() {
+        let keyed = |key: &str| ModelSettings { api_key: Some(Secret::new(key)), ..openai("a") };
+        build_all(&[keyed("$KEY")], None).unwrap();
+        check_refused(
+            &[keyed("$OTHER")],
+            None,
+            "models.a.api_key: the environment variable OTHER is not set",
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_built_says_why() {
+        check_refused(&[openai("a"), openai("a")], None, "models.a.name is used twice");
+        check_refused(&[openai("a")], Some("b"), "default_model: unknown model \"b\"");
+        check_refused(
+            &[ModelSettings::new("a", Provider::Gemini)],
+            None,
+            "models.a.provider: Gemini is not supported yet",
+        );
+        check_refused(&[ModelSettings::new("a", Provider::Openai)], None, "models.a.base_url is missing");
+        let bad_url = ModelSettings { base_url: Some("ftp://x".into()), ..openai("a") };
+        check_refused(&[bad_url], None, "models.a.base_url must be an http:// or https:// address");
+        let with_user = ModelSettings { base_url: Some("http://me:pw@x/v1".into()), ..openai("a") };
+        check_refused(&[with_user], None, "models.a.base_url must not hold a user name or password");
+    }
+}
