@@ -8,6 +8,7 @@ use domain::ids::InvalidId;
 pub(crate) mod bytes;
 pub(crate) mod digest;
 pub(crate) mod record;
+pub(crate) mod typed;
 
 /// Stored bytes that are not what they should be.
 #[derive(Debug, thiserror::Error)]

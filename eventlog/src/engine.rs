@@ -82,6 +82,9 @@ impl EngineError {
 /// A key and its value.
 pub type Pair = (Vec<u8>, Vec<u8>);
 
+/// Is shown each key and value of a range, and says whether it wants more.
+pub type Visit<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// A consistent state of all keyspaces, as of the moment the view was made.
 pub trait View {
     /// The value under a key.
@@ -93,7 +96,7 @@ pub trait View {
         keyspace: Keyspace,
         range: &KeyRange,
         direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<(), EngineError>;
 
     /// The first `limit` pairs of the range.

@@ -15,6 +15,8 @@ pub mod append;
 pub mod chain;
 mod codec;
 mod condition;
+#[cfg(test)]
+mod conformance;
 pub mod engine;
 mod format;
 mod json;
@@ -28,16 +30,22 @@ mod plan;
 mod position;
 mod read;
 mod recorded;
+#[cfg(test)]
+mod sample;
 pub mod store;
 mod stream_id;
 mod subscription;
+mod verify;
 mod watermark;
 mod writer;
 
 pub use append::{
     Append, AppendError, Appended, Expected, IdempotencyKey, InvalidAppend, InvalidIdempotencyKey,
 };
-pub use codec::{DecodeError, EncodeError};
+pub use codec::{
+    DecodeError, EncodeError,
+    typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
+};
 pub use condition::{Health, Stats};
 pub use json::Json;
 pub use lock::Holder;
@@ -51,3 +59,4 @@ pub use recorded::RecordedEvent;
 pub use store::StreamSummary;
 pub use stream_id::{InvalidStreamId, StreamId};
 pub use subscription::{SubscribeFrom, Subscription};
+pub use verify::{BrokenLink, Fault, verify_stream};

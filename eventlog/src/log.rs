@@ -101,10 +101,12 @@ impl EventLog {
         if queue.send(Request::Append(Box::new(request))).await.is_err() {
             return Err(self.refusal());
         }
-        answer.await.unwrap_or_else(|_| Err(self.refusal()))
+        // Every request that the writer takes is answered, unless the writer meets a defect.
+        let unanswered = || Err(AppendError::Poisoned { reason: "the writer stopped by a defect".into() });
+        answer.await.unwrap_or_else(|_| unanswered())
     }
 
-    /// Why the writer does not answer.
+    /// Why the writer takes nothing.
     fn refusal(&self) -> AppendError {
         match self.0.condition.poison_reason() {
             Some(reason) => AppendError::Poisoned { reason },

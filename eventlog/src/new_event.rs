@@ -1,20 +1,10 @@
 //! An event before it has a place in the log.
 
-use domain::ids::{DelegationId, EventId, RunId, ToolCallId, UserId};
+pub use domain::event::Scope;
+use domain::ids::{EventId, UserId};
 use jiff::Timestamp;
 
 use crate::json::Json;
-
-/// What an event belongs to within its stream. Reads filter by it without looking into the body.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Scope {
-    /// The run.
-    pub run_id: Option<RunId>,
-    /// The provider's id of the `task` call.
-    pub task_id: Option<ToolCallId>,
-    /// The delegation.
-    pub delegation_id: Option<DelegationId>,
-}
 
 /// An event that somebody asks the log to record. It is checked when it is appended.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -28,7 +28,8 @@ const LOCK_FILE: &str = "remit.lock";
 const ENGINE_FOLDER: &str = "log";
 const WATERMARK_FILE: &str = "head";
 
-/// Why the log was not opened. Nothing in the folder was changed.
+/// Why the log was not opened. No event was written; the engine may have dropped a torn tail of its
+/// journal, as it does on every start.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A file or folder could not be used.
@@ -179,7 +180,14 @@ fn check_watermark(folder: &Path, store: &EngineStore, head: Head) -> Result<Wat
         Noted::Nothing => {}
     }
     watermark.note(head).map_err(io_error("write", &path))?;
+    sync_folder(folder)?;
     Ok(watermark)
+}
+
+/// Makes the names of new files survive power loss.
+fn sync_folder(folder: &Path) -> Result<(), OpenError> {
+    let sync = || std::fs::File::open(folder)?.sync_all();
+    sync().map_err(io_error("sync the folder", folder))
 }
 
 fn compare(folder: &Path, store: &EngineStore, head: Head, noted: Head) -> Result<(), OpenError> {
@@ -201,3 +209,6 @@ fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> OpenErro
     let path = path.to_owned();
     move |source| OpenError::Io { action, path: path.clone(), source }
 }
+
+#[cfg(test)]
+mod tests;

@@ -52,14 +52,14 @@ impl Watermark {
         let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
-        let noted = read_slots(&bytes);
+        let (noted, next_slot) = read_slots(&bytes);
         if bytes.len() < SLOT_BYTES * SLOTS as usize {
             file.set_len(0)?;
             file.rewind()?;
             file.write_all(&[0; SLOT_BYTES * SLOTS as usize])?;
             file.sync_all()?;
         }
-        Ok((Self { file, next_slot: 0, synced_at: None, is_dirty: false }, noted))
+        Ok((Self { file, next_slot, synced_at: None, is_dirty: false }, noted))
     }
 
     /// Notes a head that is durable in the log.
@@ -95,13 +95,14 @@ fn encode_slot(head: Head) -> [u8; SLOT_BYTES] {
     slot
 }
 
-/// The later of the whole slots.
-fn read_slots(bytes: &[u8]) -> Noted {
-    let latest = bytes.chunks(SLOT_BYTES).filter_map(decode_slot).max_by_key(|head| head.position);
-    match latest {
-        Some(head) => Noted::Head(head),
-        None if bytes.iter().all(|byte| *byte == 0) => Noted::Nothing,
-        None => Noted::Damaged,
+/// The later of the whole slots, and the slot to write next: the other one.
+fn read_slots(bytes: &[u8]) -> (Noted, u64) {
+    let slots = bytes.chunks(SLOT_BYTES).zip(0..SLOTS);
+    let whole = slots.filter_map(|(slot, index)| decode_slot(slot).map(|head| (head, index)));
+    match whole.max_by_key(|(head, _)| head.position) {
+        Some((head, index)) => (Noted::Head(head), (index + 1) % SLOTS),
+        None if bytes.iter().all(|byte| *byte == 0) => (Noted::Nothing, 0),
+        None => (Noted::Damaged, 0),
     }
 }
 

@@ -4,12 +4,13 @@
 //! becomes visible after it; a failed write poisons the database until it is opened again; there
 //! is no group commit, so whoever wants one builds large batches.
 
-use std::{ops::ControlFlow, path::Path};
+use std::path::Path;
 
 use fjall::{Database, KeyspaceCreateOptions, PersistMode, Readable, Snapshot, config::BlockSizePolicy};
 
 use super::{
     Access, Batch, Direction, Durability, EngineError, KeyRange, Keyspace, Operation, OrderedStore, View,
+    Visit,
 };
 
 /// Blocks of keyspaces that are read in ranges: a page of 100 rows costs half of what it costs
@@ -102,7 +103,7 @@ impl View for FjallView<'_> {
         keyspace: Keyspace,
         range: &KeyRange,
         direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<(), EngineError> {
         let handle = self.engine.find(keyspace)?;
         if range.is_empty() {

@@ -2,11 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    ops::ControlFlow,
     sync::{PoisonError, RwLock, RwLockReadGuard},
 };
 
-use super::{Batch, Direction, Durability, EngineError, KeyRange, Keyspace, Operation, OrderedStore, View};
+use super::{
+    Batch, Direction, Durability, EngineError, KeyRange, Keyspace, Operation, OrderedStore, View, Visit,
+};
 
 type Maps = BTreeMap<&'static str, BTreeMap<Vec<u8>, Vec<u8>>>;
 
@@ -60,7 +61,7 @@ impl View for MemoryView<'_> {
         keyspace: Keyspace,
         range: &KeyRange,
         direction: Direction,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        visit: &mut Visit<'_>,
     ) -> Result<(), EngineError> {
         let map = find(&self.0, keyspace)?;
         if range.is_empty() {

@@ -1,7 +1,7 @@
 //! Kind 1: position → record.
 
-use super::{KeyKind, after_kind, key, position_bytes};
-use crate::{codec::DecodeError, position::Position};
+use super::{KeyKind, key, position_bytes};
+use crate::position::Position;
 
 pub(crate) fn encode(position: Position) -> Vec<u8> {
     key(KeyKind::Event, &[&position_bytes(position)])
@@ -9,11 +9,4 @@ pub(crate) fn encode(position: Position) -> Vec<u8> {
 
 pub(crate) fn prefix() -> Vec<u8> {
     key(KeyKind::Event, &[])
-}
-
-pub(crate) fn decode(key: &[u8]) -> Result<Position, DecodeError> {
-    let mut reader = after_kind(key, KeyKind::Event)?;
-    let position = Position::new(reader.u64("position")?);
-    reader.finish()?;
-    Ok(position)
 }

@@ -1,1 +1,151 @@
+//! Every key: its bytes are those of the table, byte order is the intended order, and what can be
+//! read back is read back.
 
+use domain::ids::{RunId, ThreadId, ToolCallId};
+use jiff::Timestamp;
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::{task_event::Task, *};
+use crate::{
+    append::IdempotencyKey,
+    sample,
+    store::{Commit, KeyUse, Tail},
+    stream_id::StreamId,
+};
+
+#[track_caller]
+fn check(key: &[u8], hex: &str) {
+    assert_eq!(hex::encode(key), hex.replace(' ', ""));
+}
+
+/// The bytes of one key of each kind. A change here is a new format version.
+#[test]
+fn golden_keys() {
+    let stream = sample::thread("t");
+    let (run_id, task_id) = (sample::run_id("r"), sample::task_id("call_1"));
+    let task = Task { stream: &stream, run_id: &run_id, task_id: &task_id };
+    let idempotency_key = IdempotencyKey::new("k").unwrap();
+    check(&event::encode(Position::new(258)), "01 0000000000000102");
+    check(
+        &stream_entry::encode(&stream, Seq::new(3)),
+        "02 26a125d194b3eb6a2cda621a41b0133d 0000000000000003",
+    );
+    check(&stream::encode(&stream), "03 7468726561642f74");
+    check(
+        &run_entry::encode(&stream, &run_id, Seq::new(3)),
+        "04 60c77db696625a978c6d6581217c6a7b 0000000000000003",
+    );
+    check(&task_event::encode(task, Seq::new(3)), "05 c647a115c50bfd6a68fd05af20c652fb 0000000000000003");
+    check(
+        &idempotency::encode(&stream, &idempotency_key),
+        "06 c82dbd8585dea04bdb53e35c3c3b39c3af4a11715d93f8da8c7429542830a4bd",
+    );
+    check(&commit::encode(Position::new(258)), "07 0000000000000102");
+    check(&meta::format_version(), "08 01");
+}
+
+#[test]
+fn a_key_of_another_kind_is_not_read() {
+    assert!(commit::decode(&event::encode(Position::new(1))).is_err());
+    assert!(stream::decode(&commit::encode(Position::new(1))).is_err());
+    assert!(commit::decode(&[]).is_err());
+}
+
+#[test]
+fn names_do_not_run_into_each_other() {
+    let hash = |names: &[&str]| -> [u8; 16] { name_hash(names) };
+    assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
+    assert_ne!(hash(&["a", ""]), hash(&["a"]));
+}
+
+fn thread_id() -> impl Strategy<Value = ThreadId> {
+    "[A-Za-z0-9_-]{1,64}".prop_map(|text| ThreadId::new(text).unwrap())
+}
+
+fn stream_id() -> impl Strategy<Value = StreamId> {
+    prop_oneof![Just(StreamId::Registry), thread_id().prop_map(StreamId::Thread)]
+}
+
+fn run_id() -> impl Strategy<Value = RunId> {
+    "[A-Za-z0-9_-]{1,64}".prop_map(|text| RunId::new(text).unwrap())
+}
+
+fn task_id() -> impl Strategy<Value = ToolCallId> {
+    "\\PC{1,40}".prop_map(|text| ToolCallId::new(text).unwrap())
+}
+
+fn timestamp() -> impl Strategy<Value = Timestamp> {
+    (-1_000_000_000_i64..10_000_000_000, 0..1_000_000_000)
+        .prop_map(|(seconds, nanoseconds)| Timestamp::new(seconds, nanoseconds).unwrap())
+}
+
+proptest! {
+    #[test]
+    fn positions_sort_by_number(one: u64, other: u64) {
+        let (one, other) = (Position::new(one), Position::new(other));
+        prop_assert_eq!(event::encode(one).cmp(&event::encode(other)), one.cmp(&other));
+        prop_assert_eq!(commit::encode(one).cmp(&commit::encode(other)), one.cmp(&other));
+        prop_assert_eq!(commit::decode(&commit::encode(one)).unwrap(), one);
+        prop_assert!(event::encode(one).starts_with(&event::prefix()));
+    }
+
+    #[test]
+    fn seqs_sort_by_number_behind_their_prefix(
+        stream in stream_id(), run_id in run_id(), task_id in task_id(), one: u64, other: u64,
+    ) {
+        let (one, other) = (Seq::new(one), Seq::new(other));
+        let task = Task { stream: &stream, run_id: &run_id, task_id: &task_id };
+        let keys = |seq| [
+            stream_entry::encode(&stream, seq),
+            run_entry::encode(&stream, &run_id, seq),
+            task_event::encode(task, seq),
+        ];
+        let prefixes =
+            [stream_entry::prefix(&stream), run_entry::prefix(&stream, &run_id), task_event::prefix(task)];
+        for ((left, right), prefix) in keys(one).into_iter().zip(keys(other)).zip(prefixes) {
+            prop_assert_eq!(left.cmp(&right), one.cmp(&other));
+            prop_assert!(left.starts_with(&prefix) && left.len() == prefix.len() + 8);
+        }
+    }
+
+    #[test]
+    fn streams_sort_by_name_and_are_read_back(one in stream_id(), other in stream_id()) {
+        let by_name = one.to_string().cmp(&other.to_string());
+        prop_assert_eq!(stream::encode(&one).cmp(&stream::encode(&other)), by_name);
+        prop_assert_eq!(stream::decode(&stream::encode(&one)).unwrap(), one);
+    }
+
+    #[test]
+    fn values_are_read_back(
+        seq: u64, first: u64, last: u64, count: u32, hash: [u8; 32], at in timestamp(),
+        delegation in prop::option::of(1_u128..), event_type in "\\PC{1,32}",
+    ) {
+        let (first, last) = (Position::new(first), Position::new(last));
+        let tail = Tail { seq: Seq::new(seq), hash, position: last };
+        prop_assert_eq!(stream::decode_value(&stream::encode_value(&tail)).unwrap(), tail);
+        let commit = Commit { first, last, chain: hash, committed_at: at };
+        prop_assert_eq!(commit::decode_value(last, &commit::encode_value(&commit)).unwrap(), commit);
+        let key_use = KeyUse { digest: hash, first, count };
+        prop_assert_eq!(idempotency::decode_value(&idempotency::encode_value(&key_use)).unwrap(), key_use);
+        let entry = run_entry::RunEntry {
+            position: first,
+            delegation_id: delegation.map(|id| domain::ids::DelegationId::from_uuid(Uuid::from_u128(id))),
+            event_type: &event_type,
+        };
+        let value = run_entry::encode_value(&entry);
+        prop_assert_eq!(run_entry::decode_value(&value).unwrap(), entry);
+        prop_assert_eq!(stream_entry::decode_value(&stream_entry::encode_value(first)).unwrap(), first);
+        prop_assert_eq!(meta::decode_value(&meta::encode_value(count)).unwrap(), count);
+    }
+
+    #[test]
+    fn damaged_values_are_errors(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+        let is_length = |length: usize| bytes.len() == length;
+        prop_assert_eq!(stream::decode_value(&bytes).is_ok(), is_length(48));
+        prop_assert_eq!(idempotency::decode_value(&bytes).is_ok(), is_length(44));
+        prop_assert_eq!(stream_entry::decode_value(&bytes).is_ok(), is_length(8));
+        prop_assert_eq!(meta::decode_value(&bytes).is_ok(), is_length(4));
+        prop_assert!(commit::decode_value(Position::ZERO, &bytes).is_err() || is_length(52));
+    }
+}

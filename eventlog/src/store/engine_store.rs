@@ -184,13 +184,16 @@ fn put_event(batch: &mut Batch, stored: StoredEvent) {
     batch.put(EVENTS, keys::event::encode(event.position), stored.record);
 }
 
+/// Makes something of a key and value, or nothing if they are not wanted.
+type Read<'a, T> = dyn FnMut(&[u8], &[u8]) -> Result<Option<T>, StoreError> + 'a;
+
 /// Reads up to `limit` pairs of a range that `read` wants.
 fn collect<T>(
     view: &dyn View,
     keyspace: Keyspace,
     range: &KeyRange,
     limit: usize,
-    read: &mut dyn FnMut(&[u8], &[u8]) -> Result<Option<T>, StoreError>,
+    read: &mut Read<'_, T>,
 ) -> Result<Vec<T>, StoreError> {
     let mut wanted = Vec::new();
     let mut failure = None;

@@ -1,1 +1,58 @@
+//! The head file: what is noted is read back, and damage is noticed.
 
+use super::*;
+use crate::position::Position;
+
+fn head(position: u64) -> Head {
+    Head { position: Position::new(position), chain: [position as u8; 32] }
+}
+
+fn noted(path: &Path) -> Noted {
+    Watermark::open(path).unwrap().1
+}
+
+#[test]
+fn the_last_note_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("head");
+    let (mut watermark, before) = Watermark::open(&path).unwrap();
+    assert_eq!(before, Noted::Nothing);
+    for position in 1..=5 {
+        watermark.note(head(position)).unwrap();
+        assert_eq!(noted(&path), Noted::Head(head(position)));
+    }
+    drop(watermark);
+    let (mut watermark, before) = Watermark::open(&path).unwrap();
+    assert_eq!(before, Noted::Head(head(5)));
+    watermark.note(head(6)).unwrap();
+    assert_eq!(noted(&path), Noted::Head(head(6)));
+    assert_eq!(std::fs::metadata(&path).unwrap().len(), 1_024);
+}
+
+#[test]
+fn a_torn_write_leaves_the_note_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("head");
+    let (mut watermark, _) = Watermark::open(&path).unwrap();
+    watermark.note(head(1)).unwrap();
+    watermark.note(head(2)).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[SLOT_BYTES + 20] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(noted(&path), Noted::Head(head(1)));
+    // The torn slot is the next to be written.
+    Watermark::open(&path).unwrap().0.note(head(3)).unwrap();
+    assert_eq!(noted(&path), Noted::Head(head(3)));
+    bytes[20] ^= 1;
+    std::fs::write(&path, &bytes).unwrap();
+    assert_eq!(noted(&path), Noted::Damaged);
+}
+
+#[test]
+fn an_empty_or_zeroed_file_says_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("head");
+    std::fs::write(&path, b"").unwrap();
+    assert_eq!(noted(&path), Noted::Nothing);
+    assert_eq!(noted(&path), Noted::Nothing);
+}

@@ -1,0 +1,202 @@
+//! Folders: opened again, held, damaged, and from the future.
+
+use std::{fs, path::Path, sync::Arc};
+
+use super::*;
+use crate::{AppendError, EventLog, Health, Seq, chain, sample, store::FaultyStore, verify_stream};
+
+fn open_log(folder: &Path) -> Result<EventLog, OpenError> {
+    EventLog::open(folder, sample::options())
+}
+
+/// A folder whose log holds ten events, one commit each, closed.
+async fn filled() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open_log(folder.path()).unwrap();
+    for number in 1..=10 {
+        sample::add(&log, &sample::thread("t"), [number]).await.unwrap();
+    }
+    log.close().await;
+    folder
+}
+
+#[track_caller]
+fn check_ten(log: &EventLog) {
+    let events = log.read_stream(&sample::thread("t"), Seq::ZERO, 100).unwrap();
+    let contents: Vec<_> = events.iter().map(|event| event.content.get().parse::<u64>().unwrap()).collect();
+    assert_eq!(contents, (1..=10).collect::<Vec<_>>());
+    assert_eq!(log.head(), Position::new(10));
+    verify_stream(chain::START, &events).unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_log_opens_again_and_goes_on() {
+    let folder = filled().await;
+    let log = open_log(folder.path()).unwrap();
+    check_ten(&log);
+    let appended = sample::add(&log, &sample::thread("t"), [11]).await.unwrap();
+    assert_eq!((appended.position(), appended.seq()), (Position::new(11), Seq::new(11)));
+}
+
+#[tokio::test]
+async fn a_dropped_log_has_released_its_folder() {
+    let folder = filled().await;
+    let log = open_log(folder.path()).unwrap();
+    sample::add(&log, &sample::thread("u"), [1]).await.unwrap();
+    drop(log);
+    let log = open_log(folder.path()).unwrap();
+    assert_eq!(log.head(), Position::new(11));
+    assert_eq!(log.stream_tail(&sample::thread("u")).unwrap(), Some(Seq::new(1)));
+}
+
+#[tokio::test]
+async fn other_clones_of_a_closed_log_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open_log(folder.path()).unwrap();
+    let other = log.clone();
+    log.close().await;
+    assert_eq!(other.health(), Health::Closed);
+    let refused = sample::add(&other, &sample::thread("t"), [1]).await;
+    assert!(matches!(refused, Err(AppendError::Closed)), "{refused:?}");
+    assert!(matches!(other.read_all(Position::ZERO, 1), Err(crate::ReadError::Closed)));
+    open_log(folder.path()).unwrap();
+}
+
+// Field report: the last event is large, the log is opened again, and the next append must get
+// the next seq.
+#[tokio::test]
+async fn a_large_last_event_does_not_disturb_the_count() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = sample::thread("t");
+    let log = open_log(folder.path()).unwrap();
+    let mut large = sample::note(1);
+    large.content = crate::Json::from_serialize(&"漢".repeat(1_000_000)).unwrap();
+    log.append(sample::to(&stream, crate::Expected::NoStream, vec![large])).await.unwrap();
+    log.close().await;
+    let log = open_log(folder.path()).unwrap();
+    assert_eq!(sample::add(&log, &stream, [2]).await.unwrap().seq(), Seq::new(2));
+    let events = log.read_stream(&stream, Seq::ZERO, 10).unwrap();
+    assert_eq!(events[0].content.get().len(), 3_000_002);
+    verify_stream(chain::START, &events).unwrap();
+}
+
+#[tokio::test]
+async fn a_second_opener_is_told_who_holds_the_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open_log(folder.path()).unwrap();
+    let text = open_log(folder.path()).err().unwrap().to_string();
+    let process = format!("is held by process {} (`", std::process::id());
+    assert!(text.contains(&process) && text.contains("since 2026-01-02T03:04:05"), "{text}");
+    assert!(text.ends_with("stop it, or pass --server URL to speak to it if it is a server"), "{text}");
+    log.announce("http://127.0.0.1:8700").unwrap();
+    let error = open_log(folder.path()).err().unwrap();
+    assert!(error.to_string().ends_with("stop it, or pass --server http://127.0.0.1:8700 to speak to it"));
+    assert!(matches!(error, OpenError::Held { pid, .. } if pid == std::process::id()));
+}
+
+#[tokio::test]
+async fn a_log_from_a_later_version_is_refused_by_its_number() {
+    let folder = filled().await;
+    let engine = Engine::open(&folder.path().join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
+    let store = EngineStore::new(engine);
+    assert_eq!(store.format_version().unwrap(), Some(1));
+    store.set_format_version(2).unwrap();
+    drop(store);
+    let error = open_log(folder.path()).err().unwrap();
+    let OpenError::Format { source, .. } = error else { panic!("{error}") };
+    let text = source.to_string();
+    assert!(
+        text.starts_with("the log has format version 2, and this program knows versions up to 1"),
+        "{text}"
+    );
+}
+
+/// The newest journal of the engine.
+fn journal(folder: &Path) -> PathBuf {
+    let entries = fs::read_dir(folder.join(ENGINE_FOLDER)).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|end| end == "jnl")).max().unwrap()
+}
+
+#[tokio::test]
+async fn a_log_whose_journal_was_cut_is_refused() {
+    let folder = filled().await;
+    let path = journal(folder.path());
+    let bytes = fs::read(&path).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    // Less than a commit is cut off, so the engine drops the last one and says nothing.
+    fs::write(&path, &bytes[..end - 40]).unwrap();
+    let error = open_log(folder.path()).err().unwrap();
+    let OpenError::HeadBehind { log, noted, .. } = &error else { panic!("{error}") };
+    assert_eq!((*log, *noted), (Position::new(9), Position::new(10)));
+    let text = error.to_string();
+    assert!(text.contains("ends at position 9, but had durably reached position 10"), "{text}");
+    // It stays refused, and the lock is free again.
+    assert!(matches!(open_log(folder.path()), Err(OpenError::HeadBehind { .. })));
+}
+
+#[tokio::test]
+async fn another_log_in_its_place_is_refused() {
+    let (folder, other) = (filled().await, tempfile::tempdir().unwrap());
+    let log = open_log(other.path()).unwrap();
+    sample::add(&log, &sample::thread("other"), 1..=20).await.unwrap();
+    log.close().await;
+    fs::copy(folder.path().join(WATERMARK_FILE), other.path().join(WATERMARK_FILE)).unwrap();
+    let error = open_log(other.path()).err().unwrap();
+    assert!(matches!(error, OpenError::HeadDiffers { noted, .. } if noted == Position::new(10)), "{error}");
+}
+
+#[tokio::test]
+async fn a_damaged_head_file_is_refused_and_a_missing_one_is_made() {
+    let folder = filled().await;
+    let path = folder.path().join(WATERMARK_FILE);
+    fs::write(&path, [1; 1_024]).unwrap();
+    assert!(matches!(open_log(folder.path()), Err(OpenError::WatermarkDamaged { .. })));
+    fs::remove_file(&path).unwrap();
+    check_ten(&open_log(folder.path()).unwrap());
+    assert_eq!(Watermark::open(&path).unwrap().1, Noted::Head(head_of(folder.path())));
+}
+
+fn head_of(folder: &Path) -> Head {
+    let engine = Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
+    EngineStore::new(engine).head().unwrap()
+}
+
+#[tokio::test]
+async fn after_a_failed_commit_everybody_is_refused() {
+    let inner = Arc::new(EngineStore::in_memory());
+    let store = Arc::new(FaultyStore::new(inner.clone()));
+    let log = EventLog::with_store(store.clone(), sample::options()).unwrap();
+    let stream = sample::thread("t");
+    sample::add(&log, &stream, [1]).await.unwrap();
+    store.fail_after(0);
+    for _ in 0..2 {
+        let refused = sample::add(&log, &stream, [2]).await.unwrap_err();
+        assert_eq!(
+            refused.to_string(),
+            "the log refuses writes since one failed (a commit failed: injected fault); restart to recover"
+        );
+        // A fault that goes away changes nothing: only a restart does.
+        store.fail_after(u64::MAX);
+    }
+    assert!(log.is_poisoned());
+    assert_eq!(log.head(), Position::new(1));
+    assert_eq!(log.read_all(Position::ZERO, 10).unwrap().len(), 1);
+    let restarted = EventLog::with_store(inner, sample::options()).unwrap();
+    assert_eq!(sample::add(&restarted, &stream, [2]).await.unwrap().seq(), Seq::new(2));
+}
+
+#[tokio::test]
+async fn the_chain_of_the_log_does_not_depend_on_who_shared_a_commit() {
+    let chain_after = |groups: Vec<Vec<u64>>| async move {
+        let store = Arc::new(EngineStore::in_memory());
+        let log = EventLog::with_store(store.clone(), sample::options()).unwrap();
+        for numbers in groups {
+            sample::add(&log, &sample::thread("t"), numbers).await.unwrap();
+        }
+        store.head().unwrap().chain
+    };
+    let together = chain_after(vec![vec![1, 2, 3, 4]]).await;
+    assert_eq!(chain_after(vec![vec![1], vec![2, 3], vec![4]]).await, together);
+    assert_ne!(chain_after(vec![vec![1], vec![3, 2], vec![4]]).await, together);
+}
