@@ -1,5 +1,6 @@
 //! Makes things happen: agents, models, tools, delegation.
 
+pub mod config;
 pub mod models;
 pub mod sandbox;
 pub mod tools;

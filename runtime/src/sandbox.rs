@@ -5,6 +5,7 @@
 //! machine that offers none has no `bash`, unless its owner allowed the bare host.
 
 mod bubblewrap;
+mod capabilities;
 mod confinement;
 mod folders;
 mod landlock;
@@ -24,7 +25,8 @@ pub(crate) use paths::ResolvedPath;
 pub use paths::{PathRefusal, PathRefused};
 
 /// The `sandbox` section of the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct SandboxSettings {
     /// Whether shell lines may run unconfined when no confinement works here.
     pub allow_host_bash: bool,
