@@ -151,8 +151,8 @@ pub enum AppendError {
         /// What failed.
         reason: Arc<str>,
     },
-    /// The stream's state could not be read, so the append was not tried.
-    #[error("could not read the state of stream {stream}")]
+    /// The stream's state could not be read, so nothing was written.
+    #[error("could not prepare the append to stream {stream}")]
     Storage {
         /// The stream.
         stream: StreamId,

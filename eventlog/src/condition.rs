@@ -1,9 +1,11 @@
 //! What is shared between the writer and everybody else: the log's health and its figures.
 
 use std::sync::{
-    Arc, PoisonError, RwLock,
+    Arc,
     atomic::{AtomicU64, Ordering},
 };
+
+use tokio::sync::watch;
 
 /// Whether the log takes writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub(crate) struct Committed {
 /// Health and figures.
 #[derive(Debug)]
 pub(crate) struct Condition {
-    health: RwLock<Health>,
+    health: watch::Sender<Health>,
     appends: AtomicU64,
     events: AtomicU64,
     commits: AtomicU64,
@@ -59,7 +61,7 @@ pub(crate) struct Condition {
 impl Condition {
     pub(crate) fn new() -> Self {
         Self {
-            health: RwLock::new(Health::Writable),
+            health: watch::Sender::new(Health::Writable),
             appends: AtomicU64::new(0),
             events: AtomicU64::new(0),
             commits: AtomicU64::new(0),
@@ -69,7 +71,7 @@ impl Condition {
     }
 
     pub(crate) fn health(&self) -> Health {
-        self.health.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.health.borrow().clone()
     }
 
     /// Why the log is poisoned, if it is.
@@ -80,25 +82,40 @@ impl Condition {
         }
     }
 
-    /// Ends all writing. The first reason stays.
+    /// Ends all writing. The first reason stays, and is given back.
     pub(crate) fn poison(&self, reason: &str) -> Arc<str> {
-        let mut health = self.health.write().unwrap_or_else(PoisonError::into_inner);
-        match &*health {
-            Health::Poisoned { reason } => Arc::clone(reason),
-            Health::Writable | Health::Closed => {
-                let reason: Arc<str> = reason.into();
-                *health = Health::Poisoned { reason: Arc::clone(&reason) };
-                reason
+        let mut first: Arc<str> = reason.into();
+        self.health.send_if_modified(|health| match health {
+            Health::Poisoned { reason } => {
+                first = Arc::clone(reason);
+                false
             }
-        }
+            Health::Writable | Health::Closed => {
+                *health = Health::Poisoned { reason: Arc::clone(&first) };
+                true
+            }
+        });
+        first
     }
 
     /// Notes that the log was closed; a poisoned one stays poisoned.
     pub(crate) fn close(&self) {
-        let mut health = self.health.write().unwrap_or_else(PoisonError::into_inner);
-        match &*health {
-            Health::Writable => *health = Health::Closed,
-            Health::Poisoned { .. } | Health::Closed => {}
+        self.health.send_if_modified(|health| match health {
+            Health::Writable => {
+                *health = Health::Closed;
+                true
+            }
+            Health::Poisoned { .. } | Health::Closed => false,
+        });
+    }
+
+    /// Waits until the log takes no more writes.
+    pub(crate) async fn ended(&self) -> Health {
+        let mut health = self.health.subscribe();
+        match health.wait_for(|health| *health != Health::Writable).await {
+            Ok(health) => health.clone(),
+            // The sender lives as long as `self`.
+            Err(_) => Health::Closed,
         }
     }
 

@@ -167,6 +167,11 @@ impl EventLog {
         self.0.condition.health()
     }
 
+    /// Waits until the log takes no more writes, and says why: whoever serves it stops then.
+    pub async fn ended(&self) -> Health {
+        self.0.condition.ended().await
+    }
+
     /// Whether a write has failed, so that only a restart helps.
     pub fn is_poisoned(&self) -> bool {
         self.0.condition.poison_reason().is_some()

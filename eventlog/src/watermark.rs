@@ -8,20 +8,25 @@
 //! 8 bytes "RMTHEAD1" · u64 position · 32 chain of the log · 32 BLAKE3 of the bytes before
 //! ```
 //!
-//! A note goes to the operating system with each commit, after it, and to the disk at most every
-//! [`SYNC_INTERVAL`] and on close. So the file may lag behind the log and is never ahead of it.
+//! A note goes to the operating system with each commit, after it. A thread brings it to the disk
+//! soon after, at most once per [`SYNC_INTERVAL`], so that no append waits for a second sync. So the
+//! file may lag behind the log and is never ahead of it.
 
 use std::{
     fs::{File, OpenOptions},
     io::{self, Read, Seek, SeekFrom, Write},
     path::Path,
-    time::{Duration, Instant},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError},
+    },
+    time::Duration,
 };
 
 use crate::{codec::bytes::Reader, position::Position, store::Head};
 
-/// How much of the newest history a power loss may take out of the file's sight. Syncing with each
-/// commit would double what an append costs.
+/// How much of the newest history a power loss may take out of the file's sight. Syncing more often
+/// would take the disk from the commits.
 pub(crate) const SYNC_INTERVAL: Duration = Duration::from_millis(20);
 const MAGIC: &[u8; 8] = b"RMTHEAD1";
 const SLOT_BYTES: usize = 512;
@@ -31,8 +36,7 @@ const SLOTS: u64 = 2;
 pub(crate) struct Watermark {
     file: File,
     next_slot: u64,
-    synced_at: Option<Instant>,
-    is_dirty: bool,
+    syncer: Syncer,
 }
 
 /// What the file says.
@@ -59,7 +63,8 @@ impl Watermark {
             file.write_all(&[0; SLOT_BYTES * SLOTS as usize])?;
             file.sync_all()?;
         }
-        Ok((Self { file, next_slot, synced_at: None, is_dirty: false }, noted))
+        let syncer = Syncer::start(file.try_clone()?)?;
+        Ok((Self { file, next_slot, syncer }, noted))
     }
 
     /// Notes a head that is durable in the log.
@@ -67,19 +72,59 @@ impl Watermark {
         self.file.seek(SeekFrom::Start(self.next_slot * SLOT_BYTES as u64))?;
         self.file.write_all(&encode_slot(head))?;
         self.next_slot = (self.next_slot + 1) % SLOTS;
-        self.is_dirty = true;
-        if self.synced_at.is_none_or(|at| at.elapsed() >= SYNC_INTERVAL) { self.sync() } else { Ok(()) }
+        self.syncer.wake()
     }
 
-    /// Brings the last note to the disk.
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        if self.is_dirty {
-            self.file.sync_data()?;
-            self.is_dirty = false;
-            self.synced_at = Some(Instant::now());
-        }
-        Ok(())
+    /// Brings the last note to the disk now.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
     }
+}
+
+/// The thread that brings notes to the disk. It ends when this is dropped.
+struct Syncer {
+    /// One wake-up waits at most: a sync covers every note before it.
+    wake: SyncSender<()>,
+    /// Nothing is sent; that it is dropped ends the thread's rest.
+    _stop: SyncSender<()>,
+    failure: Arc<Mutex<Option<io::Error>>>,
+}
+
+impl Syncer {
+    fn start(file: File) -> io::Result<Self> {
+        let (wake, woken) = mpsc::sync_channel(1);
+        let (stop, stopped) = mpsc::sync_channel(1);
+        let failure = Arc::new(Mutex::new(None));
+        let syncer = Self { wake, _stop: stop, failure: Arc::clone(&failure) };
+        std::thread::Builder::new().name("remit-log-head".to_owned()).spawn(move || {
+            if let Err(error) = sync_when_woken(&file, &woken, &stopped) {
+                *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+            }
+        })?;
+        Ok(syncer)
+    }
+
+    /// Asks for a sync, or says why the last one failed.
+    fn wake(&self) -> io::Result<()> {
+        match self.wake.try_send(()) {
+            Ok(()) | Err(TrySendError::Full(())) => Ok(()),
+            Err(TrySendError::Disconnected(())) => {
+                let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner).take();
+                Err(failure.unwrap_or_else(|| io::Error::other("the head file is no longer synced")))
+            }
+        }
+    }
+}
+
+fn sync_when_woken(file: &File, woken: &Receiver<()>, stopped: &Receiver<()>) -> io::Result<()> {
+    while woken.recv().is_ok() {
+        file.sync_data()?;
+        match stopped.recv_timeout(SYNC_INTERVAL) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    Ok(())
 }
 
 fn encode_slot(head: Head) -> [u8; SLOT_BYTES] {

@@ -149,7 +149,7 @@ impl Writer {
                 Request::Close(done) => drop(done),
             }
         }
-        if let Some(watermark) = &mut self.watermark
+        if let Some(watermark) = &self.watermark
             && let Err(error) = watermark.sync()
         {
             self.poison("the head watermark could not be synced", &error);

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, sync::Arc};
 
 use super::*;
-use crate::{AppendError, EventLog, Health, Seq, chain, sample, store::FaultyStore, verify_stream};
+use crate::{AppendError, EventLog, Health, Options, Seq, chain, sample, store::FaultyStore, verify_stream};
 
 fn open_log(folder: &Path) -> Result<EventLog, OpenError> {
     EventLog::open(folder, sample::options())
@@ -135,6 +135,42 @@ async fn a_log_whose_journal_was_cut_is_refused() {
     assert!(matches!(open_log(folder.path()), Err(OpenError::HeadBehind { .. })));
 }
 
+/// The note of a head may be lost with the power; the log then is ahead of it, which is no harm.
+#[tokio::test]
+async fn a_log_that_is_ahead_of_its_noted_head_opens() {
+    let folder = filled().await;
+    let path = folder.path().join(WATERMARK_FILE);
+    let earlier = fs::read(&path).unwrap();
+    let log = open_log(folder.path()).unwrap();
+    sample::add(&log, &sample::thread("u"), 1..=5).await.unwrap();
+    log.close().await;
+    fs::write(&path, earlier).unwrap();
+    assert_eq!(open_log(folder.path()).unwrap().head(), Position::new(15));
+}
+
+#[tokio::test]
+async fn what_was_answered_before_a_close_is_there_after_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = open_log(folder.path()).unwrap();
+    let writers: Vec<_> = (0..50)
+        .map(|number| {
+            let log = log.clone();
+            tokio::spawn(async move { sample::add(&log, &sample::thread("t"), [number]).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    sample::soon("the close", log.close()).await;
+    let mut taken = 0;
+    for writer in writers {
+        match writer.await.unwrap() {
+            Ok(_) => taken += 1,
+            Err(error) => assert!(matches!(error, AppendError::Closed), "{error}"),
+        }
+    }
+    assert_eq!(open_log(folder.path()).unwrap().head(), Position::new(taken));
+    assert!(taken > 0);
+}
+
 #[tokio::test]
 async fn another_log_in_its_place_is_refused() {
     let (folder, other) = (filled().await, tempfile::tempdir().unwrap());
@@ -180,10 +216,23 @@ async fn after_a_failed_commit_everybody_is_refused() {
         store.fail_after(u64::MAX);
     }
     assert!(log.is_poisoned());
+    let ended = sample::soon("the end", log.ended()).await;
+    assert!(matches!(ended, Health::Poisoned { reason } if &*reason == "a commit failed: injected fault"));
     assert_eq!(log.head(), Position::new(1));
     assert_eq!(log.read_all(Position::ZERO, 10).unwrap().len(), 1);
     let restarted = EventLog::with_store(inner, sample::options()).unwrap();
     assert_eq!(sample::add(&restarted, &stream, [2]).await.unwrap().seq(), Seq::new(2));
+}
+
+#[tokio::test]
+async fn a_writer_that_stops_by_a_defect_poisons_the_log() {
+    let options = Options::new(Arc::new(|| panic!("a clock without time")));
+    let log = EventLog::in_memory(options);
+    for _ in 0..2 {
+        let refused = sample::soon("the answer", sample::add(&log, &sample::thread("t"), [1])).await;
+        assert!(matches!(refused, Err(AppendError::Poisoned { .. })), "{refused:?}");
+    }
+    assert!(matches!(sample::soon("the end", log.ended()).await, Health::Poisoned { .. }));
 }
 
 #[tokio::test]
