@@ -56,6 +56,8 @@ pub enum ProblemCode {
     Integrity,
     /// A field or parameter is missing, unknown or out of its range.
     Invalid,
+    /// The resource does not know this method.
+    MethodNotAllowed,
     /// There is no such thing, or it is not the caller's.
     NotFound,
     /// The body is larger than is accepted.
@@ -70,11 +72,13 @@ pub enum ProblemCode {
     Unavailable,
     /// The interface has it; this server does not.
     Unsupported,
+    /// The body is of a type that is not taken.
+    UnsupportedMediaType,
 }
 
 impl ProblemCode {
     /// Every code, in alphabetical order.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 16] = [
         Self::BadRequest,
         Self::Conflict,
         Self::Forbidden,
@@ -82,6 +86,7 @@ impl ProblemCode {
         Self::Integrity,
         Self::Internal,
         Self::Invalid,
+        Self::MethodNotAllowed,
         Self::NotFound,
         Self::PayloadTooLarge,
         Self::RateLimited,
@@ -89,6 +94,7 @@ impl ProblemCode {
         Self::Unauthenticated,
         Self::Unavailable,
         Self::Unsupported,
+        Self::UnsupportedMediaType,
     ];
 
     /// The name on the wire.
@@ -101,6 +107,7 @@ impl ProblemCode {
             Self::Integrity => "integrity",
             Self::Internal => "internal",
             Self::Invalid => "invalid",
+            Self::MethodNotAllowed => "method_not_allowed",
             Self::NotFound => "not_found",
             Self::PayloadTooLarge => "payload_too_large",
             Self::RateLimited => "rate_limited",
@@ -108,6 +115,7 @@ impl ProblemCode {
             Self::Unauthenticated => "unauthenticated",
             Self::Unavailable => "unavailable",
             Self::Unsupported => "unsupported",
+            Self::UnsupportedMediaType => "unsupported_media_type",
         }
     }
 
@@ -121,6 +129,7 @@ impl ProblemCode {
             Self::Integrity => "The stored data is damaged",
             Self::Internal => "The server failed",
             Self::Invalid => "A value is not valid",
+            Self::MethodNotAllowed => "The resource does not know this method",
             Self::NotFound => "Not found",
             Self::PayloadTooLarge => "The body is too large",
             Self::RateLimited => "Too many requests",
@@ -128,6 +137,7 @@ impl ProblemCode {
             Self::Unauthenticated => "Who are you?",
             Self::Unavailable => "Not available now",
             Self::Unsupported => "Not supported",
+            Self::UnsupportedMediaType => "The body's type is not taken",
         }
     }
 
@@ -138,15 +148,16 @@ impl ProblemCode {
             Self::Unauthenticated => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
-            Self::Conflict => 409,
+            Self::MethodNotAllowed => 405,
+            Self::Conflict | Self::Stale => 409,
             Self::Gone => 410,
             Self::PayloadTooLarge => 413,
+            Self::UnsupportedMediaType => 415,
             Self::Invalid => 422,
             Self::RateLimited => 429,
             Self::Integrity | Self::Internal => 500,
             Self::Unsupported => 501,
             Self::Unavailable => 503,
-            Self::Stale => 504,
         }
     }
 
@@ -160,10 +171,12 @@ impl ProblemCode {
             | Self::Integrity
             | Self::Internal
             | Self::Invalid
+            | Self::MethodNotAllowed
             | Self::NotFound
             | Self::PayloadTooLarge
             | Self::Unauthenticated
-            | Self::Unsupported => false,
+            | Self::Unsupported
+            | Self::UnsupportedMediaType => false,
         }
     }
 
@@ -176,11 +189,13 @@ impl ProblemCode {
             | Self::Forbidden
             | Self::Gone
             | Self::Invalid
+            | Self::MethodNotAllowed
             | Self::NotFound
             | Self::PayloadTooLarge
             | Self::RateLimited
             | Self::Unauthenticated
-            | Self::Unsupported => true,
+            | Self::Unsupported
+            | Self::UnsupportedMediaType => true,
         }
     }
 }

@@ -37,6 +37,7 @@ pub struct CreateRun {
 
 /// What to work on.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RunInput {
     /// The conversation's new messages.
     pub messages: Vec<InputMessage>,
@@ -44,6 +45,7 @@ pub struct RunInput {
 
 /// A message from a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct InputMessage {
     /// Who speaks: `user` or `human`; other roles are refused.
     #[serde(alias = "type")]
@@ -57,6 +59,7 @@ pub struct InputMessage {
 
 /// How to work.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct RunConfig {
     /// The keys that a client may set.
     #[serde(default)]
