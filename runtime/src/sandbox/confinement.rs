@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{
-    SandboxSettings, ThreadFolders, VIRTUAL_WORKSPACE, bubblewrap,
+    SandboxSettings, ThreadFolders, VIRTUAL_WORKSPACE, bubblewrap, capabilities,
     landlock::{self, Reach},
     private_temp::PrivateTemp,
     rewrite, seccomp,
@@ -57,6 +57,8 @@ pub(crate) enum LaunchFailure {
     Temp(#[source] io::Error),
     #[error("cannot start the shell")]
     Start(#[source] io::Error),
+    #[error("cannot take root's capabilities away from the shell")]
+    Capabilities(#[source] io::Error),
     #[error("cannot confine the shell with Landlock")]
     Landlock(#[source] ::landlock::RulesetError),
     #[error("cannot take system calls away from the shell")]
@@ -165,6 +167,7 @@ impl Confinement {
         folders.push(launch.temp.path().to_owned());
         let reach = Reach { etc: &self.etc, folders: &folders, network: self.network };
         let restricted = || {
+            capabilities::restrict_this_thread().map_err(LaunchFailure::Capabilities)?;
             landlock::restrict_this_thread(&reach).map_err(LaunchFailure::Landlock)?;
             seccomp::restrict_this_thread(self.network).map_err(LaunchFailure::Seccomp)?;
             command.spawn().map_err(LaunchFailure::Start)

@@ -96,8 +96,8 @@ impl ThreadFolders {
         }
     }
 
-    /// The host path of a path acceptance criteria or another part of the runtime wants to read,
-    /// confined in the same way as the tools' paths.
+    /// Where the place that a relative or virtual path names is on this machine, for parts of the
+    /// runtime that look at files themselves, such as acceptance. It need not exist.
     pub fn host_path(&self, given: &str) -> Result<PathBuf, PathRefused> {
         self.resolve(given).map(|path| path.host)
     }

@@ -212,7 +212,8 @@ mod tests {
             let whole = length + after.chars().count();
             prop_assert_eq!(output.is_truncated, whole > TOOL_OUTPUT_CHARS_MAX);
             prop_assert!(output.text.chars().count() <= TOOL_OUTPUT_CHARS_MAX);
-            prop_assert!(output.text.ends_with(&after) && !output.text.contains('\u{FFFD}'));
+            let is_whole = !output.text.contains(char::REPLACEMENT_CHARACTER);
+            prop_assert!(output.text.ends_with(&after) && is_whole);
             prop_assert_eq!(output.output_bytes, text.len() as u64);
         }
     }

@@ -82,8 +82,3 @@ pub(crate) async fn on_blocking_thread<A: DeserializeOwned + Send + 'static>(
         Err(_) => ToolFailure::Broken(tool).into(),
     }
 }
-
-/// A finished text.
-pub(crate) fn done(text: &str, advice: &str) -> ToolOutput {
-    super::capture::bound(text, advice)
-}

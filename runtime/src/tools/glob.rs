@@ -8,7 +8,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutput,
-    file_call::{ToolFailure, done, on_blocking_thread},
+    capture::bound,
+    file_call::{ToolFailure, on_blocking_thread},
     walk::{self, WALKED_ENTRIES_MAX, WalkEnd},
 };
 
@@ -79,7 +80,7 @@ fn find(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
         false
     })?;
     if paths.is_empty() && end == WalkEnd::Complete {
-        return Ok(done(&format!("no files match {:?} in {}", arguments.pattern, folder.shown), ""));
+        return Ok(bound(&format!("no files match {:?} in {}", arguments.pattern, folder.shown), ""));
     }
     paths.sort();
     if more > 0 {
@@ -90,7 +91,7 @@ fn find(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
             "... stopped after {WALKED_ENTRIES_MAX} entries; name a folder further down in path"
         ));
     }
-    Ok(done(&paths.join("\n"), "narrow the pattern"))
+    Ok(bound(&paths.join("\n"), "narrow the pattern"))
 }
 
 /// A pattern over paths below a folder; without a slash it looks at the name alone.

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutput,
-    file_call::{ToolFailure, done, on_blocking_thread},
+    capture::bound,
+    file_call::{ToolFailure, on_blocking_thread},
     glob::PathFilter,
     text_file,
     walk::{self, WALKED_ENTRIES_MAX, WalkEnd},
@@ -164,7 +165,7 @@ impl Search<'_> {
             None
         };
         self.lines.extend(note);
-        done(&self.lines.join("\n"), "narrow pattern, path or glob")
+        bound(&self.lines.join("\n"), "narrow pattern, path or glob")
     }
 }
 

@@ -9,7 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutput,
-    file_call::{ToolFailure, done, on_blocking_thread},
+    capture::bound,
+    file_call::{ToolFailure, on_blocking_thread},
 };
 
 /// Entries that are listed; the rest is counted.
@@ -77,7 +78,7 @@ fn list(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
         }
     }
     if names.is_empty() {
-        return Ok(done("(empty)", ""));
+        return Ok(bound("(empty)", ""));
     }
     names.sort();
     let more = names.len().saturating_sub(ENTRIES_SHOWN_MAX) + not_read;
@@ -86,7 +87,7 @@ fn list(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
     if more > 0 {
         lines.push(format!("... {more} more entries"));
     }
-    Ok(done(&lines.join("\n"), "list a folder further down, or use glob"))
+    Ok(bound(&lines.join("\n"), "list a folder further down, or use glob"))
 }
 
 /// One entry. A link is described by what it leads to only where that lies inside the folders.

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutcome, ToolOutput,
-    capture::{Capture, Frame},
-    file_call::{ToolFailure, done, on_blocking_thread},
+    capture::{Capture, Frame, bound},
+    file_call::{ToolFailure, on_blocking_thread},
     text_file,
 };
 use crate::sandbox::ResolvedPath;
@@ -154,7 +154,7 @@ impl Scan {
     fn finish(self, path: &ResolvedPath) -> Result<ToolOutput, ToolFailure> {
         let lines = if self.has_begun { self.line } else { self.line - 1 };
         if self.scanned == 0 && self.first == 1 {
-            return Ok(done("(empty)", ADVICE));
+            return Ok(bound("(empty)", ADVICE));
         }
         if self.first > lines {
             return Err(ToolFailure::said(format!(

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutput,
-    file_call::{ToolFailure, done, on_blocking_thread},
+    capture::bound,
+    file_call::{ToolFailure, on_blocking_thread},
     text_file,
 };
 
@@ -83,5 +84,5 @@ fn replace(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, To
     }
     text_file::replace(context, &path, &text.replace(&old_str, &new_str))?;
     let noun = if count == 1 { "occurrence" } else { "occurrences" };
-    Ok(done(&format!("replaced {count} {noun} in {}", path.shown), ""))
+    Ok(bound(&format!("replaced {count} {noun} in {}", path.shown), ""))
 }

@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutput,
-    file_call::{ToolFailure, done, on_blocking_thread},
+    capture::bound,
+    file_call::{ToolFailure, on_blocking_thread},
     text_file,
 };
 
@@ -72,5 +73,5 @@ fn write(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, Tool
         text_file::replace(context, &path, &arguments.content)?;
         "wrote"
     };
-    Ok(done(&format!("{did} {length} bytes to {}", path.shown), ""))
+    Ok(bound(&format!("{did} {length} bytes to {}", path.shown), ""))
 }
