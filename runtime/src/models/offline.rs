@@ -49,6 +49,12 @@ const DEMO_YAML: &str = include_str!("../../scenarios/demo.yaml");
 /// Names a built-in scenario where a file could stand.
 const BUILT_IN_PREFIX: &str = "builtin:";
 
+/// A call that a turn makes, before it has an id.
+struct Made {
+    tool: String,
+    args: Map<String, Value>,
+}
+
 /// A scenario player behind the face of a model.
 #[derive(Debug)]
 pub struct OfflineModel {
@@ -130,10 +136,10 @@ impl OfflineModel {
         let tool_calls: Vec<ToolCall> = made
             .into_iter()
             .enumerate()
-            .map(|(position, (name, args))| ToolCall {
+            .map(|(position, made)| ToolCall {
                 id: call_id(request, position),
-                name,
-                args: ToolArgs::Object(args),
+                name: made.tool,
+                args: ToolArgs::Object(made.args),
             })
             .collect();
         let mut reply = AssistantMessage { content, tool_calls, ..finished(String::new(), request) };
@@ -149,12 +155,7 @@ impl OfflineModel {
     }
 
     /// The calls that one entry makes: one, none, or one for each item.
-    fn calls(
-        &self,
-        place: &str,
-        call: &Call,
-        variables: &Variables,
-    ) -> Result<Vec<(String, Map<String, Value>)>, ModelError> {
+    fn calls(&self, place: &str, call: &Call, variables: &Variables) -> Result<Vec<Made>, ModelError> {
         let evaluate = |key: &str, expression: &str| {
             self.templates
                 .evaluate(expression, variables)
@@ -166,7 +167,10 @@ impl OfflineModel {
             return Ok(Vec::new());
         }
         let Some(list) = &call.for_each else {
-            return Ok(vec![(call.tool.clone(), self.args(place, &call.args, variables)?)]);
+            return Ok(vec![Made {
+                tool: call.tool.clone(),
+                args: self.args(place, &call.args, variables)?,
+            }]);
         };
         let items = evaluate("for_each", list)?;
         let items: Vec<minijinja::Value> =
@@ -178,7 +182,7 @@ impl OfflineModel {
         }
         let each = |(index, item)| {
             let variables = variables.with_item(index, item);
-            Ok((call.tool.clone(), self.args(place, &call.args, &variables)?))
+            Ok(Made { tool: call.tool.clone(), args: self.args(place, &call.args, &variables)? })
         };
         items.into_iter().enumerate().map(each).collect()
     }

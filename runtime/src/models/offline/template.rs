@@ -203,7 +203,7 @@ mod tests {
         check("{{ '/a/b c.txt' | basename }} {{ '/a/b/' | dirname }}", "b c.txt /a");
         check("{{ 'x12' | matches('^x[0-9]+$') }} {{ 'y' is matching('x') }}", "True False");
         check("{{ 'a ``` b' | fenced }}", "````\na ``` b\n````");
-        check("{{ vars | json }}", "{\"words\":[\"a\",\"b\"],\"n\":3}");
+        check("{{ vars | json }}", "{\"n\":3,\"words\":[\"a\",\"b\"]}");
         check("{{ '<b>' }}", "<b>");
         check("{{ 'a.md\t1\nd/' | ls_text_files | join }}", "a.md");
     }

@@ -245,7 +245,7 @@ fn ids_are_unique_within_a_reply() {
 
 #[test]
 fn arguments_cut_inside_a_character_are_whole_again() {
-    let head = br#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"w","arguments":"{\"t\":\"#;
+    let head = br#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"w","arguments":"{\"t\":"#;
     let next = br#"data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":""#;
     let end = b"\"}}]}}]}\n\n";
     for (first, second) in
