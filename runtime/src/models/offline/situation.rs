@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use domain::message::{AssistantMessage, Message, ToolArgs, ToolMessage, ToolStatus};
+use domain::{
+    message::{AssistantMessage, Message, ToolArgs, ToolMessage, ToolStatus},
+    sanitise::{BEGIN_MARKER, END_MARKER},
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -61,13 +64,15 @@ impl Situation {
         self.results.get(self.before_last..).unwrap_or_default()
     }
 
-    /// A request, unless work is going on: then it is a note of a guard, or a word to a run at work.
+    /// A request, unless work is going on: then it is a note of a guard. What is framed as a user's
+    /// words is always a request; the work before it was stopped.
     fn hear(&mut self, content: &str) {
+        let is_framed = content.trim_start().starts_with(BEGIN_MARKER);
         match self.previous {
-            Previous::Work => {}
+            Previous::Work if !is_framed => {}
             // Of several together, the framework's own begin with a tag.
             Previous::Request if content.trim_start().starts_with('<') => {}
-            Previous::Request | Previous::Rest => {
+            Previous::Request | Previous::Rest | Previous::Work => {
                 *self = Self { task: request_text(content), previous: Previous::Request, ..Self::default() };
             }
         }
@@ -101,13 +106,9 @@ impl Situation {
 
 /// The text without the boundary lines that frame what a user wrote.
 fn request_text(content: &str) -> String {
-    let is_boundary = |line: &str| line.starts_with("---") && line.to_uppercase().contains("USER INPUT");
-    let lines: Vec<&str> = content.trim().lines().collect();
-    let inner = match lines.as_slice() {
-        [first, inner @ .., last] if is_boundary(first) && is_boundary(last) => inner,
-        all => all,
-    };
-    inner.join("\n").trim().to_owned()
+    let text = content.trim();
+    let inner = text.strip_prefix(BEGIN_MARKER).and_then(|rest| rest.strip_suffix(END_MARKER));
+    inner.unwrap_or(text).trim().to_owned()
 }
 
 #[cfg(test)]
