@@ -37,6 +37,7 @@ const HAS_TASK_ID: u8 = 1 << 1;
 const HAS_DELEGATION_ID: u8 = 1 << 2;
 const HAS_CAUSATION_ID: u8 = 1 << 3;
 const HAS_CORRELATION_ID: u8 = 1 << 4;
+const OPTIONAL_IDS: u8 = HAS_RUN_ID | HAS_TASK_ID | HAS_DELEGATION_ID | HAS_CAUSATION_ID | HAS_CORRELATION_ID;
 
 /// The record without its hash: what the hash covers.
 pub(crate) fn encode(event: &RecordedEvent) -> Result<Vec<u8>, EncodeError> {
@@ -143,6 +144,9 @@ fn decode_header(header: &[u8]) -> Result<RecordedEvent, DecodeError> {
     let schema_version = reader.u16("schema_version")?;
     let category = reader.text("category")?.to_owned();
     let present = reader.u8("optional ids")?;
+    if present & !OPTIONAL_IDS != 0 {
+        return Err(DecodeError::Flags { found: present });
+    }
     let scope = decode_scope(&mut reader, present)?;
     let causation_id =
         optional(present, HAS_CAUSATION_ID, || reader.uuid("causation_id").map(EventId::from_uuid))?;

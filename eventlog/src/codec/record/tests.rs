@@ -67,6 +67,11 @@ fn a_later_version_is_refused_by_its_number() {
     bytes[0] = VERSION;
     bytes[1] = 1;
     assert_eq!(decode(&bytes).unwrap_err().to_string(), "record flags 0x01 are not known");
+    bytes[1] = 0;
+    // An optional id that this version does not know.
+    assert_eq!(bytes[63], OPTIONAL_IDS);
+    bytes[63] |= 1 << 5;
+    assert_eq!(decode(&bytes).unwrap_err().to_string(), "record flags 0x3f are not known");
 }
 
 #[test]
