@@ -1,3 +1,4 @@
 //! One integration binary: behaviour across crates.
 
+mod architecture;
 mod contracts;
