@@ -74,6 +74,8 @@ pub enum Delegation {
     Running(Box<RunningDelegation>),
     /// Over.
     Ended {
+        /// What was asked.
+        request: Box<DelegationRequested>,
         /// How.
         end: Box<SubagentEnded>,
         /// Whether the lead has its answer.
@@ -93,7 +95,7 @@ impl Decider for Delegation {
             Self::Refused(reason) => Err(DelegationRejection::AlreadyRefused(*reason)),
             Self::Waiting { request, is_queued } => decide_waiting(request, *is_queued, command),
             Self::Running(running) => running.decide(command),
-            Self::Ended { end, is_delivered } => match command {
+            Self::Ended { end, is_delivered, .. } => match command {
                 C::Deliver(_) if *is_delivered => Err(DelegationRejection::AlreadyDelivered),
                 C::Deliver(delivered) => Ok(vec![Event::Delegation(DelegationEvent::Delivered(delivered))]),
                 C::Request(_) => Err(DelegationRejection::AlreadyRequested),
@@ -147,19 +149,26 @@ impl Delegation {
 
     fn evolve_subagent(&mut self, event: &SubagentEvent) {
         match (&mut *self, event) {
-            (Self::Waiting { .. } | Self::Running(_), SubagentEvent::Ended(end)) => {
-                *self = Self::Ended { end: Box::new(end.clone()), is_delivered: false };
+            (Self::Waiting { request, .. }, SubagentEvent::Ended(end)) => {
+                *self = Self::ended(request.clone(), end);
+            }
+            (Self::Running(running), SubagentEvent::Ended(end)) => {
+                *self = Self::ended(Box::new(running.request.clone()), end);
             }
             (Self::Running(running), event) => running.evolve(event),
             (Self::Absent | Self::Refused(_) | Self::Waiting { .. } | Self::Ended { .. }, _) => {}
         }
     }
 
-    /// Whether nothing but the delivery can come after.
-    pub const fn is_over(&self) -> bool {
+    fn ended(request: Box<DelegationRequested>, end: &SubagentEnded) -> Self {
+        Self::Ended { request, end: Box::new(end.clone()), is_delivered: false }
+    }
+
+    /// Whether it was requested and still has to end.
+    pub const fn is_open(&self) -> bool {
         match self {
-            Self::Refused(_) | Self::Ended { .. } => true,
-            Self::Absent | Self::Waiting { .. } | Self::Running(_) => false,
+            Self::Waiting { .. } | Self::Running(_) => true,
+            Self::Absent | Self::Refused(_) | Self::Ended { .. } => false,
         }
     }
 }

@@ -108,6 +108,16 @@ impl ToolArgs {
     }
 }
 
+impl ToolArgs {
+    /// The text argument of this name; empty where there is none.
+    pub fn text(&self, name: &str) -> &str {
+        match self {
+            Self::Object(map) => map.get(name).and_then(Value::as_str).unwrap_or_default(),
+            Self::Invalid(_) => "",
+        }
+    }
+}
+
 /// Whether a tool call did what was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -1,6 +1,37 @@
 //! Makes things happen: agents, models, tools, delegation.
+//!
+//! The domain says what may happen and what comes next; this crate does it and records what came
+//! of it. All memory of a run is in the log: a run that goes on after a crash takes the same path
+//! as one that was never interrupted. It must not know how events are arranged for reading.
 
+mod admission;
+mod agent_loop;
+mod cancellation;
+mod clock;
 pub mod config;
+mod effects;
+mod id_source;
+mod journal;
 pub mod models;
+mod recorder;
+mod request;
+mod run_context;
+mod run_owner;
+mod run_settings;
+mod run_task;
+mod runtime;
 pub mod sandbox;
+mod services;
+mod subagent;
+mod task_args;
+mod thread_history;
 pub mod tools;
+
+pub use admission::{AdmissionLimits, Capacity};
+pub use clock::{Clock, SystemClock};
+pub use id_source::{IdSource, SystemIds};
+pub use journal::JournalError;
+pub use request::{
+    CancelError, CreateThreadError, HistoryError, NewThread, RunRequest, StartRunError, TaskRef,
+};
+pub use runtime::{Runtime, RuntimeParts};

@@ -7,7 +7,7 @@ pub const SUBAGENT_LIMIT_REACHED: &str = "[SUBAGENT LIMIT REACHED] The subagent 
      Work with the results that are there, do what is simple directly, or say what remains to be done.";
 
 /// Told to the model with its next request, once for each call that was dropped.
-pub(crate) fn call_dropped(reason: RefusalReason) -> &'static str {
+pub const fn call_dropped(reason: RefusalReason) -> &'static str {
     match reason {
         RefusalReason::PerRunLimit => {
             "[TASK CALL DROPPED] A `task` call of your last reply was not carried out: this run has no delegation left for it."

@@ -1,7 +1,7 @@
 //! Typed facts in and out of records. Upcasters of old content have their place here, and nowhere
 //! else: after [`decode`] there is only today's shape.
 
-use domain::event::{Event, ForeignEvent, Logged, Scope, UnreadableContent};
+use domain::event::{Event, ForeignEvent, Logged, UnreadableContent};
 use serde_json::{Map, Value};
 
 use crate::{json::Json, recorded::RecordedEvent, stream_id::StreamId};
@@ -91,11 +91,7 @@ pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
         seq: recorded.seq.get(),
         thread_id: thread_id.clone(),
         owner: recorded.owner.clone(),
-        scope: Scope {
-            run_id: recorded.scope.run_id.clone(),
-            task_id: recorded.scope.task_id.clone(),
-            delegation_id: recorded.scope.delegation_id,
-        },
+        scope: recorded.scope.clone(),
         recorded_at: recorded.recorded_at,
         event: decode_event(recorded)?,
     })

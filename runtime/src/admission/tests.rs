@@ -1,0 +1,116 @@
+use futures::FutureExt;
+
+use super::*;
+
+fn gate(max_running: u32, queue_capacity: u32) -> Admission {
+    Admission::new(AdmissionLimits { max_running, queue_capacity })
+}
+
+fn slot(gate: &Admission) -> Slot {
+    let Entry::Admitted(slot) = gate.enter() else { panic!("no slot") };
+    slot
+}
+
+fn waiting(gate: &Admission) -> Waiting {
+    let Entry::Waiting(waiting) = gate.enter() else { panic!("not waiting") };
+    waiting
+}
+
+#[track_caller]
+fn check(gate: &Admission, running: u32, queued: u32) {
+    let capacity = gate.capacity();
+    assert_eq!((capacity.running, capacity.queued), (running, queued));
+}
+
+#[test]
+fn slots_are_given_in_the_order_of_asking() {
+    let gate = gate(1, 2);
+    let first = slot(&gate);
+    let (second, third) = (waiting(&gate), waiting(&gate));
+    assert_eq!((second.place(), third.place()), (1, 2));
+    assert!(matches!(gate.enter(), Entry::Full));
+    check(&gate, 1, 2);
+    let (mut second, mut third) = (Box::pin(second.admitted()), Box::pin(third.admitted()));
+    assert!(second.as_mut().now_or_never().is_none());
+    drop(first);
+    assert!(third.as_mut().now_or_never().is_none());
+    let second = second.now_or_never().expect("the slot came");
+    check(&gate, 1, 1);
+    drop(second);
+    drop(third.now_or_never().expect("the slot came"));
+    check(&gate, 0, 0);
+}
+
+#[test]
+fn a_waiter_that_leaves_gives_its_place_back() {
+    let gate = gate(1, 1);
+    let first = slot(&gate);
+    drop(waiting(&gate));
+    check(&gate, 1, 0);
+    drop(waiting(&gate).admitted());
+    check(&gate, 1, 0);
+    drop(first);
+    check(&gate, 0, 0);
+}
+
+#[test]
+fn a_slot_that_was_granted_and_never_taken_comes_back() {
+    let gate = gate(1, 2);
+    let first = slot(&gate);
+    let (leaves, stays) = (waiting(&gate), waiting(&gate));
+    drop(first);
+    check(&gate, 1, 1);
+    drop(leaves);
+    check(&gate, 1, 0);
+    drop(stays.admitted().now_or_never().expect("the slot came"));
+    check(&gate, 0, 0);
+}
+
+// Field report 5: a slot is free again on every way out.
+#[tokio::test]
+async fn a_panic_and_a_cancel_free_the_slot() {
+    let gate = gate(3, 0);
+    for _ in 0..10 {
+        let slot = slot(&gate);
+        let task = tokio::spawn(async move {
+            let _slot = slot;
+            panic!("the step after the reservation failed");
+        });
+        assert!(task.await.is_err());
+    }
+    let held = slot(&gate);
+    let task = tokio::spawn(async move {
+        let _slot = held;
+        std::future::pending::<()>().await;
+    });
+    task.abort();
+    assert!(task.await.is_err());
+    check(&gate, 0, 0);
+}
+
+proptest::proptest! {
+    // The obvious model: a count and a list.
+    #[test]
+    fn the_gate_agrees_with_a_plain_model(steps in proptest::collection::vec(0_u8..3, 1..80)) {
+        let gate = gate(2, 3);
+        let (mut slots, mut waiters) = (Vec::new(), VecDeque::new());
+        for step in steps {
+            match step {
+                0 => match gate.enter() {
+                    Entry::Admitted(slot) => slots.push(slot),
+                    Entry::Waiting(waiting) => waiters.push_back(Box::pin(waiting.admitted())),
+                    Entry::Full => proptest::prop_assert!(slots.len() == 2 && waiters.len() == 3),
+                },
+                1 => drop(slots.pop()),
+                _ => drop(waiters.pop_back()),
+            }
+            while let Some(slot) = waiters.front_mut().and_then(|waiter| waiter.as_mut().now_or_never()) {
+                slots.push(slot);
+                drop(waiters.pop_front());
+            }
+            proptest::prop_assert!(waiters.is_empty() || slots.len() == 2);
+            let capacity = gate.capacity();
+            proptest::prop_assert_eq!((capacity.running as usize, capacity.queued as usize), (slots.len(), waiters.len()));
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Where an agent's facts go: the lead's into the conversation, a subagent's into its delegation.
+
+use domain::{
+    delegation::{DelegationCommand, ReceiptDraft},
+    event::{
+        Cap, DelegationEvent, DelegationRefused, Event, ModelEvent, ModelFailed, ModelRetried, RefusalReason,
+        RunEvent, Scope, ToolEvent, ToolStarted,
+    },
+    guard::{
+        notes,
+        subagent_limit::{self, DelegationLimits},
+    },
+    ids::{SubagentType, ToolCallId},
+    message::{AssistantMessage, Message, ToolCall, ToolMessage},
+};
+
+use crate::{
+    journal::Fact,
+    models::AgentTag,
+    run_context::RunContext,
+    run_owner::{Decision, Record, RecordError},
+};
+
+/// Who an agent is in its run.
+#[derive(Debug, Clone)]
+pub(crate) enum Seat {
+    /// The lead.
+    Lead,
+    /// The subagent of one delegation.
+    Subagent { scope: Scope, subagent_type: SubagentType },
+}
+
+/// Records what one agent does.
+#[derive(Clone)]
+pub(crate) struct Recorder {
+    pub(crate) context: RunContext,
+    pub(crate) seat: Seat,
+}
+
+impl Recorder {
+    /// Who the agent is to a model.
+    pub(crate) fn tag(&self) -> AgentTag {
+        match &self.seat {
+            Seat::Lead => AgentTag::Lead,
+            Seat::Subagent { subagent_type, .. } => AgentTag::Subagent(subagent_type.clone()),
+        }
+    }
+
+    /// What the agent's events belong to.
+    pub(crate) fn scope(&self) -> Scope {
+        match &self.seat {
+            Seat::Lead => self.context.run_scope(),
+            Seat::Subagent { scope, .. } => scope.clone(),
+        }
+    }
+
+    /// Records a model's reply. A lead's reply passes the cap on delegations first; `prior` counts
+    /// the run's delegations before it.
+    pub(crate) async fn reply(&self, reply: AssistantMessage, prior: u32) -> Result<Vec<Event>, RecordError> {
+        match &self.seat {
+            Seat::Subagent { .. } => self.said(Message::Assistant(reply), None).await,
+            Seat::Lead => self.lead_reply(reply, prior).await,
+        }
+    }
+
+    async fn lead_reply(&self, reply: AssistantMessage, prior: u32) -> Result<Vec<Event>, RecordError> {
+        let settings = &self.context.settings;
+        let limits = DelegationLimits {
+            per_response: settings.max_concurrent_subagents,
+            per_run: settings.max_total_subagents,
+        };
+        let limited = subagent_limit::limit(reply, limits, prior);
+        let reply = Event::Model(ModelEvent::AiResponse(Message::Assistant(limited.reply)));
+        let mut facts = vec![self.fact(reply)];
+        for (call, reason) in &limited.dropped {
+            facts.push(self.refusal(call, *reason, notes::call_dropped(*reason).to_owned()));
+        }
+        facts.extend(limited.cap.map(|cap| self.fact(Event::Run(RunEvent::Capped(cap)))));
+        self.record(Decision::None, facts).await
+    }
+
+    /// A `task` call that is not carried out gets a delegation of its own, so that the ledger
+    /// shows it.
+    pub(crate) fn refusal(&self, call: &ToolCall, reason: RefusalReason, message: String) -> Fact {
+        let scope = self.context.new_delegation(&call.id);
+        let refused = DelegationRefused {
+            task_id: scope.task_id.clone().unwrap_or_else(|| self.context.unnamed_call()),
+            description: call.args.text("description").to_owned(),
+            subagent_type: call.args.text("subagent_type").to_owned(),
+            reason,
+            message,
+        };
+        Fact { scope, event: Event::Delegation(DelegationEvent::Refused(refused)) }
+    }
+
+    /// Records a message of the conversation: a tool's result, or what opens a delegation.
+    pub(crate) async fn said(
+        &self,
+        message: Message,
+        receipt: Option<ReceiptDraft>,
+    ) -> Result<Vec<Event>, RecordError> {
+        self.said_with(message, receipt, Vec::new()).await
+    }
+
+    /// The same, with facts that are recorded together with it.
+    pub(crate) async fn said_with(
+        &self,
+        message: Message,
+        receipt: Option<ReceiptDraft>,
+        mut facts: Vec<Fact>,
+    ) -> Result<Vec<Event>, RecordError> {
+        match &self.seat {
+            Seat::Subagent { scope, .. } => {
+                let command =
+                    DelegationCommand::Record { message: Box::new(message), receipt: receipt.map(Box::new) };
+                self.record(Decision::Delegation(scope.clone(), Box::new(command)), facts).await
+            }
+            Seat::Lead => {
+                facts.push(self.fact(Event::Model(ModelEvent::ToolResult(message))));
+                self.record(Decision::None, facts).await
+            }
+        }
+    }
+
+    /// Records the lead's result of a `task` call together with what it decides.
+    pub(crate) async fn delivered(
+        &self,
+        scope: Scope,
+        command: DelegationCommand,
+        result: ToolMessage,
+    ) -> Result<Vec<Event>, RecordError> {
+        let result = self.fact(Event::Model(ModelEvent::ToolResult(Message::Tool(result))));
+        self.record(Decision::Delegation(scope, Box::new(command)), vec![result]).await
+    }
+
+    /// Records that a tool is about to run.
+    pub(crate) async fn tool_started(&self, started: ToolStarted) -> Result<Vec<Event>, RecordError> {
+        self.note(Event::Tool(ToolEvent::Started(started))).await
+    }
+
+    /// Records that a guard fired.
+    pub(crate) async fn capped(&self, cap: Cap) -> Result<Vec<Event>, RecordError> {
+        match &self.seat {
+            Seat::Lead => self.note(Event::Run(RunEvent::Capped(cap))).await,
+            Seat::Subagent { scope, .. } => {
+                let decision = Decision::Delegation(scope.clone(), Box::new(DelegationCommand::Cap(cap)));
+                self.record(decision, Vec::new()).await
+            }
+        }
+    }
+
+    /// Records that a model call failed and will be tried again.
+    pub(crate) async fn retried(&self, retried: ModelRetried) -> Result<Vec<Event>, RecordError> {
+        self.note(Event::Model(ModelEvent::Retried(retried))).await
+    }
+
+    /// Records that a model call failed for good.
+    pub(crate) async fn model_failed(&self, failed: ModelFailed) -> Result<Vec<Event>, RecordError> {
+        self.note(Event::Model(ModelEvent::Failed(failed))).await
+    }
+
+    async fn note(&self, event: Event) -> Result<Vec<Event>, RecordError> {
+        let fact = self.fact(event);
+        self.record(Decision::None, vec![fact]).await
+    }
+
+    fn fact(&self, event: Event) -> Fact {
+        Fact { scope: self.scope(), event }
+    }
+
+    async fn record(&self, decision: Decision, facts: Vec<Fact>) -> Result<Vec<Event>, RecordError> {
+        self.context.owner.record(Record { decision, facts }).await
+    }
+}
+
+/// The provider's id as ours, cut to its bound; `None` for an empty one.
+pub(crate) fn call_id(id: &str) -> Option<ToolCallId> {
+    let bounded = domain::text::prefix(id, domain::limits::TOOL_CALL_ID_CHARS_MAX).text;
+    ToolCallId::new(bounded).ok()
+}

@@ -1,0 +1,85 @@
+//! What everything in one run shares.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use domain::{
+    agent::AgentEvent,
+    delegation::Delegation,
+    event::{RunSettings, Scope},
+    ids::{DelegationId, ThreadId, ToolCallId},
+};
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    cancellation::StopSignal, recorder::call_id, run_owner::OwnerHandle, sandbox::ThreadFolders,
+    services::Services,
+};
+
+/// What everything in one run shares. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct RunContext {
+    pub(crate) services: Arc<Services>,
+    pub(crate) thread_id: ThreadId,
+    pub(crate) settings: Arc<RunSettings>,
+    pub(crate) folders: ThreadFolders,
+    pub(crate) owner: OwnerHandle,
+    pub(crate) stop: StopSignal,
+    /// The run's delegations, so that the run ends after the last of them.
+    pub(crate) delegations: TaskTracker,
+    /// The stop signal of each live delegation, oldest first.
+    pub(crate) live: Arc<Mutex<BTreeMap<DelegationId, (ToolCallId, StopSignal)>>>,
+    /// Delegations that were under way when the process before this one ended, oldest first.
+    pub(crate) resumable: Arc<Mutex<Vec<ResumableDelegation>>>,
+}
+
+/// A delegation that the log holds without a delivered result.
+#[derive(Debug, Clone)]
+pub(crate) struct ResumableDelegation {
+    pub(crate) scope: Scope,
+    pub(crate) state: Delegation,
+    pub(crate) history: Vec<AgentEvent>,
+}
+
+impl ResumableDelegation {
+    /// Whether the lead still waits for its result.
+    pub(crate) fn is_undelivered(&self) -> bool {
+        match &self.state {
+            Delegation::Waiting { .. } | Delegation::Running(_) => true,
+            Delegation::Ended { is_delivered, .. } => !is_delivered,
+            Delegation::Absent | Delegation::Refused(_) => false,
+        }
+    }
+}
+
+impl RunContext {
+    /// The scope of the run itself.
+    pub(crate) fn run_scope(&self) -> Scope {
+        Scope { run_id: Some(self.settings.run_id.clone()), ..Scope::default() }
+    }
+
+    /// The scope of a new delegation for a `task` call.
+    pub(crate) fn new_delegation(&self, tool_call_id: &str) -> Scope {
+        Scope {
+            task_id: Some(call_id(tool_call_id).unwrap_or_else(|| self.unnamed_call())),
+            delegation_id: Some(self.services.ids.delegation_id()),
+            ..self.run_scope()
+        }
+    }
+
+    /// Stands for the id that a provider left out.
+    #[expect(clippy::expect_used, reason = "a UUID has 36 characters")]
+    pub(crate) fn unnamed_call(&self) -> ToolCallId {
+        ToolCallId::new(self.services.ids.uuid().to_string()).expect("a UUID is a tool call id")
+    }
+
+    /// The undelivered delegation of a `task` call from before a restart, taken once.
+    pub(crate) fn take_resumable(&self, tool_call_id: &str) -> Option<ResumableDelegation> {
+        let wanted = call_id(tool_call_id);
+        let mut resumable = self.resumable.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = resumable.iter().position(|one| one.scope.task_id == wanted)?;
+        Some(resumable.remove(at))
+    }
+}

@@ -1,0 +1,182 @@
+//! The one owner of a run: it alone decides and appends for the run and its delegations, so that
+//! the first of several endings wins and every view agrees with it.
+//!
+//! Lead and subagents talk to it by message. An append is never cut short by whoever asked for it.
+
+use std::collections::BTreeMap;
+
+use domain::{
+    decider::Decider,
+    delegation::{Delegation, DelegationCommand, DelegationEnding, DelegationRejection},
+    event::{CancelReason, Event, RunStatus, Scope},
+    ids::DelegationId,
+    run::{Run, RunCommand, RunRejection},
+};
+use eventlog::Expected;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::journal::{Fact, Journal, JournalError};
+
+/// Requests that may wait for the owner: each agent of the run has at most one under way, and a
+/// run has at most 50 delegations and their lead.
+const INBOX_CAPACITY: usize = 64;
+
+/// Something to decide, and facts to record with it, together or not at all.
+#[derive(Debug)]
+pub(crate) struct Record {
+    pub(crate) decision: Decision,
+    pub(crate) facts: Vec<Fact>,
+}
+
+/// Something to decide.
+#[derive(Debug)]
+pub(crate) enum Decision {
+    /// Nothing: the facts speak for themselves.
+    None,
+    /// About the run.
+    Run(RunCommand),
+    /// About one delegation.
+    Delegation(Scope, Box<DelegationCommand>),
+}
+
+/// Why nothing was recorded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RecordError {
+    /// The run said no.
+    #[error("the run refused")]
+    Run(#[from] RunRejection),
+    /// The delegation said no.
+    #[error("the delegation refused")]
+    Delegation(#[from] DelegationRejection),
+    /// The log failed.
+    #[error("the log failed")]
+    Journal(#[from] JournalError),
+    /// The owner is gone: the process is shutting down.
+    #[error("the run's owner is gone")]
+    OwnerGone,
+}
+
+struct Request {
+    record: Record,
+    reply: oneshot::Sender<Result<Vec<Event>, RecordError>>,
+}
+
+/// What the log says of a run: nothing for a new one.
+#[derive(Debug, Default)]
+pub(crate) struct RunState {
+    pub(crate) run: Run,
+    /// By id, and so in the order in which they were made.
+    pub(crate) delegations: BTreeMap<DelegationId, (Scope, Delegation)>,
+}
+
+/// Speaks to the owner.
+#[derive(Clone)]
+pub(crate) struct OwnerHandle {
+    inbox: mpsc::Sender<Request>,
+    status: watch::Receiver<RunStatus>,
+}
+
+struct RunOwner {
+    state: RunState,
+    journal: Journal,
+    run_scope: Scope,
+    inbox: mpsc::Receiver<Request>,
+    status: watch::Sender<RunStatus>,
+}
+
+/// Starts the owner of a run. It ends when nobody can speak to it any more.
+pub(crate) fn spawn(state: RunState, journal: Journal, run_scope: Scope) -> OwnerHandle {
+    let (sender, inbox) = mpsc::channel(INBOX_CAPACITY);
+    let (status, seen) = watch::channel(state.run.status());
+    let owner = RunOwner { state, journal, run_scope, inbox, status };
+    tokio::spawn(owner.serve());
+    OwnerHandle { inbox: sender, status: seen }
+}
+
+impl OwnerHandle {
+    /// Records, and answers with all that was recorded once it is durable.
+    pub(crate) async fn record(&self, record: Record) -> Result<Vec<Event>, RecordError> {
+        let (reply, answer) = oneshot::channel();
+        self.inbox.send(Request { record, reply }).await.map_err(|_| RecordError::OwnerGone)?;
+        answer.await.map_err(|_| RecordError::OwnerGone)?
+    }
+
+    /// The run's status, to look at or to wait for.
+    pub(crate) fn status(&self) -> watch::Receiver<RunStatus> {
+        self.status.clone()
+    }
+}
+
+impl RunOwner {
+    async fn serve(mut self) {
+        while let Some(request) = self.inbox.recv().await {
+            let answer = self.record(request.record).await;
+            if let Err(RecordError::Journal(error)) = &answer {
+                tracing::error!(thread = %self.journal.thread_id, error = error as &dyn std::error::Error, "a run cannot record");
+            }
+            // Whoever asked may have been stopped meanwhile; what was recorded stands.
+            drop(request.reply.send(answer));
+        }
+    }
+
+    async fn record(&mut self, record: Record) -> Result<Vec<Event>, RecordError> {
+        let mut facts = self.decide(record.decision)?;
+        facts.extend(record.facts);
+        self.journal.append(&facts, Expected::Any).await?;
+        for fact in &facts {
+            self.state.evolve(fact);
+        }
+        self.status.send_if_modified(|known| {
+            let now = self.state.run.status();
+            std::mem::replace(known, now) != now
+        });
+        Ok(facts.into_iter().map(|fact| fact.event).collect())
+    }
+
+    fn decide(&self, decision: Decision) -> Result<Vec<Fact>, RecordError> {
+        match decision {
+            Decision::None => self.state.run.check_open().map(|()| Vec::new()).map_err(RecordError::Run),
+            Decision::Run(command) => {
+                let is_end = matches!(command, RunCommand::End(_));
+                let decided = scoped(&self.run_scope, self.state.run.decide(command)?);
+                let mut facts = if is_end { self.state.close_delegations()? } else { Vec::new() };
+                facts.extend(decided);
+                Ok(facts)
+            }
+            Decision::Delegation(scope, command) => {
+                self.state.run.check_open()?;
+                let absent = Delegation::default();
+                let known = scope.delegation_id.and_then(|id| self.state.delegations.get(&id));
+                let events = known.map_or(&absent, |(_, delegation)| delegation).decide(*command)?;
+                Ok(scoped(&scope, events))
+            }
+        }
+    }
+}
+
+fn scoped(scope: &Scope, events: Vec<Event>) -> Vec<Fact> {
+    events.into_iter().map(|event| Fact { scope: scope.clone(), event }).collect()
+}
+
+impl RunState {
+    /// Takes one fact of the run into the state.
+    pub(crate) fn evolve(&mut self, fact: &Fact) {
+        self.run.evolve(&fact.event);
+        if let Some(id) = fact.scope.delegation_id {
+            let known =
+                self.delegations.entry(id).or_insert_with(|| (fact.scope.clone(), Delegation::default()));
+            known.1.evolve(&fact.event);
+        }
+    }
+
+    /// The end of every delegation that has none: a run never ends before its delegations.
+    fn close_delegations(&self) -> Result<Vec<Fact>, DelegationRejection> {
+        let open = self.delegations.values().filter(|(_, delegation)| delegation.is_open());
+        let mut facts = Vec::new();
+        for (scope, delegation) in open {
+            let ending = DelegationEnding::Cancelled(CancelReason::ParentEnded);
+            facts.extend(scoped(scope, delegation.decide(DelegationCommand::End(ending))?));
+        }
+        Ok(facts)
+    }
+}

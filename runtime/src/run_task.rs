@@ -1,0 +1,126 @@
+//! One run from its start to its recorded end: the lead at work, and the order in which things
+//! close behind it.
+
+use std::{panic::AssertUnwindSafe, sync::PoisonError};
+
+use domain::{
+    agent::{Agent, Conclusion},
+    event::{CancelReason, RunStopReason},
+    prompt::task_tool,
+    run::{RunCommand, RunEnding},
+    tool_spec::{TASK_TOOL, ToolSpec},
+};
+use futures::FutureExt;
+
+use crate::{
+    agent_loop::AgentLoop,
+    cancellation::StopCause,
+    recorder::{Recorder, Seat},
+    run_context::RunContext,
+    run_owner::{Decision, Record, RecordError},
+    tools::ToolContext,
+};
+
+/// How the lead came out.
+enum Came {
+    Concluded(Conclusion, Option<RunStopReason>),
+    Stopped,
+    Unrecorded(RecordError),
+    Panicked,
+}
+
+/// Works on the run until it has its end, unless the process goes down first.
+pub(crate) async fn work(context: RunContext, agent: Agent, is_begun: bool) {
+    let came = lead(&context, agent, is_begun).await;
+    if !matches!(came, Came::Concluded(..)) {
+        context.stop.stop(StopCause::Cancelled(CancelReason::ParentEnded));
+    }
+    context.delegations.close();
+    context.delegations.wait().await;
+    if let Some(ending) = ending(&context, came) {
+        let record = Record { decision: Decision::Run(RunCommand::End(ending)), facts: Vec::new() };
+        if let Err(error) = context.owner.record(record).await {
+            tracing::error!(run = %context.settings.run_id, error = &error as &dyn std::error::Error, "a run has no recorded end");
+        }
+    }
+    context.services.live_runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&context.thread_id);
+}
+
+async fn lead(context: &RunContext, agent: Agent, is_begun: bool) -> Came {
+    let model = match context.services.models.get(&context.settings.model_name) {
+        Ok(model) => model,
+        Err(unknown) => {
+            let error = format!("{unknown}; the run was started with it");
+            return Came::Concluded(Conclusion::Failed { error, stop_reason: None }, None);
+        }
+    };
+    let confinement = context.services.confinement.as_ref().ok().cloned();
+    let mut agent_loop = AgentLoop {
+        agent,
+        recorder: Recorder { context: context.clone(), seat: Seat::Lead },
+        model,
+        tools: tools(context),
+        tool_context: ToolContext::new(context.folders.clone(), confinement, context.stop.token()),
+    };
+    let worked = tokio::select! {
+        biased;
+        () = context.stop.stopped() => return Came::Stopped,
+        worked = AssertUnwindSafe(begin_and_drive(context, &mut agent_loop, is_begun)).catch_unwind() => worked,
+    };
+    match worked {
+        Ok(Ok(conclusion)) => Came::Concluded(conclusion, agent_loop.agent.run_stop_reason()),
+        Ok(Err(error)) => Came::Unrecorded(error),
+        Err(_panic) => Came::Panicked,
+    }
+}
+
+async fn begin_and_drive(
+    context: &RunContext,
+    agent_loop: &mut AgentLoop,
+    is_begun: bool,
+) -> Result<Conclusion, RecordError> {
+    if !is_begun {
+        let record = Record { decision: Decision::Run(RunCommand::Begin), facts: Vec::new() };
+        context.owner.record(record).await?;
+    }
+    agent_loop.drive().await
+}
+
+/// The lead's tools are the ones that its run was started with.
+fn tools(context: &RunContext) -> Vec<ToolSpec> {
+    let services = &context.services;
+    let names = &context.settings.tools;
+    let mut tools = services.toolbox.specs(Some(names), &[]);
+    if names.iter().any(|name| name == TASK_TOOL) {
+        let allowed = context.settings.allowed_subagents.as_deref();
+        let listed = services.registry.available(services.allows_bash(), allowed);
+        let types: Vec<&str> = listed.iter().map(|listed| listed.definition.name.as_str()).collect();
+        tools.push(task_tool(&types));
+    }
+    tools
+}
+
+/// `None` when the run is to go on at the next start.
+fn ending(context: &RunContext, came: Came) -> Option<RunEnding> {
+    let failed = |error: String| Some(RunEnding::Failed { error, stop_reason: None });
+    match came {
+        Came::Concluded(Conclusion::Completed { text, .. }, stop_reason) => {
+            Some(RunEnding::Returned { result: text, stop_reason })
+        }
+        Came::Concluded(Conclusion::Failed { error, .. }, stop_reason) => {
+            Some(RunEnding::Failed { error, stop_reason })
+        }
+        Came::Stopped if context.stop.cause() == Some(StopCause::ShuttingDown) => None,
+        Came::Stopped => Some(RunEnding::Interrupted),
+        Came::Unrecorded(error) => failed(format!("the run could not be recorded: {}", chain(&error))),
+        Came::Panicked => {
+            failed("the run stopped by a defect in Remit; the server's own log says where".to_owned())
+        }
+    }
+}
+
+/// An error with all that caused it, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}

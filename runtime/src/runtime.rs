@@ -1,0 +1,160 @@
+//! The runtime as everybody sees it: threads and runs, started, stopped and waited for.
+
+mod cancel;
+mod start;
+mod thread;
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use domain::{
+    definition::Registry,
+    event::RunStatus,
+    ids::{RunId, ThreadId},
+};
+use eventlog::EventLog;
+use tokio_util::task::TaskTracker;
+
+use crate::{
+    admission::{Admission, AdmissionLimits, Capacity},
+    cancellation::{StopCause, StopSignal},
+    clock::Clock,
+    config::Config,
+    id_source::IdSource,
+    models::{
+        Models,
+        retry::{Pauses, RetryPolicy, SystemPauses},
+    },
+    request::{CancelError, HistoryError},
+    run_context::RunContext,
+    sandbox::{Confinement, NoConfinement},
+    services::Services,
+    thread_history::ThreadHistory,
+    tools::Toolbox,
+};
+
+/// What a runtime is made of.
+pub struct RuntimeParts {
+    /// Where facts go.
+    pub log: EventLog,
+    /// What the operator wrote; frozen here.
+    pub config: Config,
+    /// The models.
+    pub models: Models,
+    /// Where threads have their folders.
+    pub data_folder: PathBuf,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Ids.
+    pub ids: Arc<dyn IdSource>,
+}
+
+/// Runs leads and their subagents. Cheap to clone; all clones are one runtime.
+#[derive(Clone)]
+pub struct Runtime {
+    services: Arc<Services>,
+    /// Shutting down stops everything.
+    stop: StopSignal,
+    runs: TaskTracker,
+    /// One start at a time, so that two cannot find the same thread idle.
+    starting: Arc<tokio::sync::Mutex<()>>,
+}
+
+impl Runtime {
+    /// A runtime with nothing to do. Probing how shell lines can be confined blocks for some
+    /// milliseconds.
+    pub fn new(parts: RuntimeParts) -> Self {
+        Self::with_pauses(parts, RetryPolicy::default(), Arc::new(SystemPauses))
+    }
+
+    /// The same, with retries and waits of one's own.
+    pub fn with_pauses(parts: RuntimeParts, retry_policy: RetryPolicy, pauses: Arc<dyn Pauses>) -> Self {
+        let config = parts.config;
+        let gate = config.subagent_runtime;
+        let limits = AdmissionLimits { max_running: gate.max_running, queue_capacity: gate.queue_capacity };
+        let max_total_per_run = config.subagents.max_total_per_run;
+        let services = Services {
+            log: parts.log,
+            data_folder: parts.data_folder,
+            models: parts.models,
+            retry_policy,
+            pauses,
+            registry: Registry::new(config.subagents, config.summarization.enabled),
+            receipts_enabled: config.verification.receipts_enabled,
+            admission: Admission::new(limits),
+            queue_timeout: Duration::from_secs(gate.queue_timeout_seconds),
+            confinement: Confinement::probe(config.sandbox).map(Arc::new),
+            toolbox: Toolbox::builtin(),
+            clock: parts.clock,
+            ids: parts.ids,
+            max_total_per_run,
+            live_runs: Mutex::default(),
+        };
+        Self {
+            services: Arc::new(services),
+            stop: StopSignal::root(),
+            runs: TaskTracker::new(),
+            starting: Arc::default(),
+        }
+    }
+
+    /// How full the gate for subagents is.
+    pub fn capacity(&self) -> Capacity {
+        self.services.admission.capacity()
+    }
+
+    /// The names of the models, the default one first.
+    pub fn models(&self) -> Vec<String> {
+        self.services.models.names()
+    }
+
+    /// How shell lines are confined here, or why there are none.
+    pub fn confinement(&self) -> Result<&'static str, &NoConfinement> {
+        self.services.confinement.as_ref().map(|confinement| confinement.name())
+    }
+
+    /// Waits until the run has its end.
+    pub async fn wait(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<RunStatus, CancelError> {
+        let Some(live) = self.live(thread_id, run_id) else { return self.recorded(thread_id, run_id) };
+        let mut status = live.owner.status();
+        drop(live);
+        match status.wait_for(|status| status.is_terminal()).await.map(|status| *status) {
+            Ok(status) => Ok(status),
+            Err(_) => self.recorded(thread_id, run_id),
+        }
+    }
+
+    /// Stops everything without an end: unfinished runs go on at the next start. Answers when
+    /// nothing runs any more.
+    pub async fn shutdown(&self) {
+        self.stop.stop(StopCause::ShuttingDown);
+        self.runs.close();
+        self.runs.wait().await;
+    }
+
+    /// The run, if this process works on it.
+    fn live(&self, thread_id: &ThreadId, run_id: &RunId) -> Option<RunContext> {
+        let live = self.services.live_runs.lock().unwrap_or_else(PoisonError::into_inner);
+        live.get(thread_id).filter(|context| context.settings.run_id == *run_id).cloned()
+    }
+
+    /// What the log says of a run that this process does not work on.
+    fn recorded(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<RunStatus, CancelError> {
+        let history = self.history(thread_id)?.unwrap_or_default();
+        match history.ended.get(run_id) {
+            Some(status) => Ok(*status),
+            None if history.open.contains_key(run_id) => Err(CancelError::NotLive(run_id.clone())),
+            None => Err(CancelError::UnknownRun(run_id.clone())),
+        }
+    }
+
+    fn history(&self, thread_id: &ThreadId) -> Result<Option<ThreadHistory>, HistoryError> {
+        ThreadHistory::read(&self.services.log, thread_id)
+    }
+}
+
+#[cfg(test)]
+mod tests;

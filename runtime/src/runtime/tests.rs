@@ -1,0 +1,50 @@
+use std::sync::Arc;
+
+use domain::{event::RunStatus, message::HumanMessage};
+use eventlog::{EventLog, Options, Position};
+
+use super::*;
+use crate::{
+    clock::SystemClock,
+    id_source::SystemIds,
+    models::offline::OfflineModel,
+    request::{NewThread, RunRequest},
+};
+
+fn runtime(log: &EventLog, data: &std::path::Path, models: Models) -> Runtime {
+    Runtime::new(RuntimeParts {
+        log: log.clone(),
+        config: Config::default(),
+        models,
+        data_folder: data.to_owned(),
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(SystemIds),
+    })
+}
+
+fn saying(text: &str) -> RunRequest {
+    RunRequest::saying(vec![HumanMessage { content: text.into(), id: None }])
+}
+
+#[tokio::test]
+async fn the_demo_scenario_delegates_and_reports() {
+    let data = tempfile::tempdir().unwrap();
+    let files = tempfile::tempdir().unwrap();
+    std::fs::write(files.path().join("a b.txt"), "hello\nworld\n").unwrap();
+    let log = EventLog::in_memory(Options::default());
+    let runtime =
+        runtime(&log, data.path(), Models::of(OfflineModel::demo("offline").unwrap().without_pauses()));
+    let new = NewThread { workspace: Some(files.path().to_owned()), ..NewThread::default() };
+    let thread = runtime.create_thread(new).await.unwrap();
+    let run = runtime.start_run(&thread, saying("look at the files")).await.unwrap();
+    assert_eq!(runtime.wait(&thread, &run).await.unwrap(), RunStatus::Success);
+    let events = log.read_all(Position::ZERO, 10_000).unwrap();
+    let count = |event_type: &str| events.iter().filter(|event| event.event_type == event_type).count();
+    assert_eq!(
+        (count("delegation.requested"), count("subagent.end"), count("delegation.delivered")),
+        (3, 3, 3)
+    );
+    assert_eq!((count("subagent.cap"), count("run.end")), (1, 1));
+    let report = data.path().join("threads").join(thread.as_str()).join("user-data/outputs/report.md");
+    assert!(std::fs::read_to_string(report).unwrap().contains("a b.txt"));
+}

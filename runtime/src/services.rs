@@ -1,0 +1,52 @@
+//! What every run of this process shares.
+
+use std::{
+    collections::HashMap,
+    path::PathBuf,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use domain::{definition::Registry, ids::ThreadId};
+use eventlog::EventLog;
+
+use crate::{
+    admission::Admission,
+    clock::Clock,
+    id_source::IdSource,
+    models::{
+        Models,
+        retry::{Pauses, RetryPolicy},
+    },
+    run_context::RunContext,
+    sandbox::{Confinement, NoConfinement},
+    tools::Toolbox,
+};
+
+/// What every run of this process shares, frozen when the process starts.
+pub(crate) struct Services {
+    pub(crate) log: EventLog,
+    pub(crate) data_folder: PathBuf,
+    pub(crate) models: Models,
+    pub(crate) retry_policy: RetryPolicy,
+    pub(crate) pauses: Arc<dyn Pauses>,
+    pub(crate) registry: Registry,
+    pub(crate) receipts_enabled: bool,
+    pub(crate) admission: Admission,
+    pub(crate) queue_timeout: Duration,
+    pub(crate) confinement: Result<Arc<Confinement>, NoConfinement>,
+    pub(crate) toolbox: Toolbox,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn IdSource>,
+    /// Delegations per run when a request does not say.
+    pub(crate) max_total_per_run: u32,
+    /// The run that this process works on, per thread.
+    pub(crate) live_runs: Mutex<HashMap<ThreadId, RunContext>>,
+}
+
+impl Services {
+    /// Whether shell lines can be run safely here.
+    pub(crate) fn allows_bash(&self) -> bool {
+        self.confinement.is_ok()
+    }
+}

@@ -1,0 +1,341 @@
+//! One subagent from its place in the queue to its recorded end.
+//!
+//! It works in a tokio task of its own, which outlives a lead that is stopped: so every delegation
+//! that was requested gets its one end, whoever goes first.
+
+use std::{panic::AssertUnwindSafe, sync::PoisonError, time::Duration};
+
+use domain::{
+    agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
+    delegation::{Delegation, DelegationCommand, DelegationEnding},
+    event::{CancelReason, DelegationRequested, Event, RefusalReason, Scope, SubagentEnded, SubagentEvent},
+    message::Message,
+    prompt::{Briefing, initial_messages},
+    receipt::ReceiptId,
+    status_contract::TaskOutcome,
+};
+use futures::FutureExt;
+use serde_json::{Map, Value, json};
+use tokio::{sync::oneshot, time::Instant};
+
+use crate::{
+    admission::{Entry, Slot},
+    agent_loop::AgentLoop,
+    cancellation::{StopCause, StopSignal},
+    recorder::{Recorder, Seat},
+    run_context::{ResumableDelegation, RunContext},
+    run_owner::{Decision, Record, RecordError},
+    tools::ToolContext,
+};
+
+/// A delegation to work on.
+pub(crate) struct Work {
+    pub(crate) scope: Scope,
+    pub(crate) request: DelegationRequested,
+    pub(crate) start: Start,
+    /// What was recorded of it before a restart.
+    pub(crate) history: Vec<AgentEvent>,
+}
+
+/// Where the work stands.
+pub(crate) enum Start {
+    /// It has a slot or a place in the queue, and has not begun.
+    Enter(Entry),
+    /// It had begun before a restart, and takes a slot again.
+    GoOn(Entry),
+    /// It had ended before a restart, and is only to be delivered.
+    Over(Box<SubagentEnded>),
+}
+
+/// How it came out.
+pub(crate) enum Ended {
+    /// It has its recorded end.
+    Over { outcome: TaskOutcome, trail: Trail },
+    /// It got no slot; the refusal is still to be recorded.
+    Refused { reason: RefusalReason, message: String },
+    /// Nothing can be recorded any more.
+    Unrecorded(RecordError),
+}
+
+/// Where the work of a delegation can be looked up.
+#[derive(Debug, Clone)]
+pub(crate) struct Trail {
+    scope: Scope,
+    turns: u32,
+    steps: u32,
+    receipts: u32,
+}
+
+impl Trail {
+    fn of(scope: &Scope, end: &SubagentEnded) -> Self {
+        Self { scope: scope.clone(), turns: end.turns, steps: end.steps, receipts: end.receipts }
+    }
+
+    /// Additive keys of the tool message's metadata.
+    pub(crate) fn metadata(&self) -> Map<String, Value> {
+        let last = (self.receipts > 0).then(|| ReceiptId::numbered(self.receipts));
+        Map::from_iter([
+            ("delegation_id".to_owned(), json!(self.scope.delegation_id)),
+            ("subagent_turns".to_owned(), json!(self.turns)),
+            ("subagent_steps".to_owned(), json!(self.steps)),
+            ("subagent_last_receipt".to_owned(), json!(last)),
+        ])
+    }
+
+    /// The same for the lead to read.
+    pub(crate) fn text(&self) -> String {
+        let id = self.scope.delegation_id.map(|id| id.to_string()).unwrap_or_default();
+        let last = if self.receipts > 0 {
+            format!(", last receipt {}", ReceiptId::numbered(self.receipts))
+        } else {
+            String::new()
+        };
+        format!("\nPartial work: delegation {id}, {} turns, {} steps{last}.", self.turns, self.steps)
+    }
+}
+
+/// What is left to do for a delegation from before a restart; `None` when nothing is.
+pub(crate) fn resume(context: &RunContext, resumable: ResumableDelegation) -> Option<Work> {
+    let ResumableDelegation { scope, state, history } = resumable;
+    let enter = || context.services.admission.enter();
+    let (request, start) = match state {
+        Delegation::Waiting { request, .. } => (*request, Start::Enter(enter())),
+        Delegation::Running(running) => (running.request, Start::GoOn(enter())),
+        Delegation::Ended { request, end, is_delivered: false } => (*request, Start::Over(end)),
+        Delegation::Absent | Delegation::Refused(_) | Delegation::Ended { is_delivered: true, .. } => {
+            return None;
+        }
+    };
+    Some(Work { scope, request, start, history })
+}
+
+/// Starts the work. The signal stops it; the receiver gets its end.
+pub(crate) fn spawn(context: &RunContext, work: Work) -> (StopSignal, oneshot::Receiver<Ended>) {
+    let (done, ended) = oneshot::channel();
+    let stop = context.stop.child();
+    let subagent =
+        Subagent { context: context.clone(), scope: work.scope, request: work.request, stop: stop.clone() };
+    subagent.list();
+    context.delegations.spawn(async move {
+        let came = subagent.work(work.start, work.history).await;
+        subagent.unlist();
+        // A lead that was stopped takes no answer; the end of the run closes what is left open.
+        drop(done.send(came));
+    });
+    (stop, ended)
+}
+
+struct Subagent {
+    context: RunContext,
+    scope: Scope,
+    request: DelegationRequested,
+    stop: StopSignal,
+}
+
+impl Subagent {
+    async fn work(&self, start: Start, history: Vec<AgentEvent>) -> Ended {
+        let agent = self.agent(history);
+        let worked = match start {
+            Start::Over(end) => return self.over(&end, &agent),
+            Start::Enter(entry) => self.enter(entry, agent).await,
+            Start::GoOn(entry) => self.go_on(entry, agent).await,
+        };
+        worked.unwrap_or_else(Ended::Unrecorded)
+    }
+
+    fn agent(&self, history: Vec<AgentEvent>) -> Agent {
+        let mut agent = Agent::new(AgentRole::Subagent, self.request.max_turns, Vec::new());
+        history.into_iter().for_each(|event| agent.evolve(event));
+        agent
+    }
+
+    async fn enter(&self, entry: Entry, agent: Agent) -> Result<Ended, RecordError> {
+        let since = Instant::now();
+        let slot = match self.slot(entry).await {
+            Ok(slot) => slot,
+            Err(None) => return self.stopped(&agent).await,
+            Err(Some((reason, message))) => return Ok(Ended::Refused { reason, message }),
+        };
+        let waited_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.decide(DelegationCommand::Admit { waited_ms }).await?;
+        self.run(slot, agent).await
+    }
+
+    async fn go_on(&self, entry: Entry, agent: Agent) -> Result<Ended, RecordError> {
+        match self.slot(entry).await {
+            Ok(slot) => self.run(slot, agent).await,
+            Err(None) => self.stopped(&agent).await,
+            // It had a slot before the restart, so a refusal would be a lie: it failed.
+            Err(Some((_, error))) => {
+                self.end(DelegationEnding::Failed { error, stop_reason: None }, &agent).await
+            }
+        }
+    }
+
+    /// Waits for a slot: `Err(None)` when the work was stopped meanwhile.
+    async fn slot(&self, entry: Entry) -> Result<Slot, Option<(RefusalReason, String)>> {
+        let queue_timeout = self.context.services.queue_timeout;
+        let waiting = match entry {
+            Entry::Admitted(slot) => return if self.is_stopped() { Err(None) } else { Ok(slot) },
+            Entry::Full => {
+                return Err(Some((RefusalReason::QueueFull, "the queue for a subagent slot is full".into())));
+            }
+            Entry::Waiting(waiting) => waiting,
+        };
+        tokio::select! {
+            biased;
+            () = self.stop.stopped() => Err(None),
+            slot = waiting.admitted() => Ok(slot),
+            () = tokio::time::sleep(queue_timeout) => {
+                let waited = queue_timeout.as_secs();
+                let message = format!("no subagent slot became free within {waited} seconds; do this part yourself or ask again later");
+                Err(Some((RefusalReason::QueueTimeout, message)))
+            }
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.token().is_cancelled()
+    }
+
+    /// Works under the time limit. The slot is given back after the end is recorded.
+    async fn run(&self, slot: Slot, agent: Agent) -> Result<Ended, RecordError> {
+        let _slot = slot;
+        let model = match self.context.services.models.get(&self.request.model_name) {
+            Ok(model) => model,
+            Err(unknown) => {
+                let error = unknown.to_string();
+                return self.end(DelegationEnding::Failed { error, stop_reason: None }, &agent).await;
+            }
+        };
+        let services = &self.context.services;
+        let confinement = services.confinement.as_ref().ok().cloned();
+        let mut agent_loop = AgentLoop {
+            agent,
+            recorder: self.recorder(),
+            model,
+            tools: services.toolbox.specs(Some(&self.request.tools), &[]),
+            tool_context: ToolContext::new(self.context.folders.clone(), confinement, self.stop.token()),
+        };
+        let limit = Duration::from_secs(self.request.timeout_seconds);
+        let worked = tokio::select! {
+            biased;
+            () = self.stop.stopped() => None,
+            worked = AssertUnwindSafe(self.drive(&mut agent_loop)).catch_unwind() => Some(worked),
+            () = tokio::time::sleep(limit) => {
+                let error = format!("Execution timed out after {} seconds", self.request.timeout_seconds);
+                return self.end(DelegationEnding::TimedOut { error }, &agent_loop.agent).await;
+            }
+        };
+        match worked {
+            None => self.stopped(&agent_loop.agent).await,
+            Some(Ok(Ok(conclusion))) => self.end(ending(conclusion), &agent_loop.agent).await,
+            Some(Ok(Err(error))) => Err(error),
+            Some(Err(_panic)) => {
+                let error =
+                    "the subagent stopped by a defect in Remit; the server's own log says where".to_owned();
+                self.end(DelegationEnding::Failed { error, stop_reason: None }, &agent_loop.agent).await
+            }
+        }
+    }
+
+    async fn drive(&self, agent_loop: &mut AgentLoop) -> Result<Conclusion, RecordError> {
+        if !agent_loop.agent.is_briefed() {
+            for message in self.briefing() {
+                let recorded = agent_loop.recorder.said(message, None).await?;
+                agent_loop.take(&recorded);
+            }
+        }
+        agent_loop.drive().await
+    }
+
+    fn briefing(&self) -> Vec<Message> {
+        let services = &self.context.services;
+        let resolved = services.registry.resolve(self.request.subagent_type.as_str());
+        let system_prompt = resolved.and_then(|resolved| resolved.definition.system_prompt);
+        initial_messages(&Briefing {
+            system_prompt: system_prompt.as_deref(),
+            receipts_enabled: services.receipts_enabled,
+            prompt: &self.request.prompt,
+            acceptance_criteria: &self.request.acceptance_criteria,
+            ..Briefing::default()
+        })
+    }
+
+    fn recorder(&self) -> Recorder {
+        let seat =
+            Seat::Subagent { scope: self.scope.clone(), subagent_type: self.request.subagent_type.clone() };
+        Recorder { context: self.context.clone(), seat }
+    }
+
+    /// Ends work that was stopped, in the words of whoever stopped it. A shutdown ends nothing:
+    /// the work goes on at the next start.
+    async fn stopped(&self, agent: &Agent) -> Result<Ended, RecordError> {
+        match self.stop.cause() {
+            Some(StopCause::ShuttingDown) => Err(RecordError::OwnerGone),
+            Some(StopCause::WaitRanOut) => {
+                let error = "the lead's own wait for the result ran out".to_owned();
+                self.end(DelegationEnding::TimedOut { error }, agent).await
+            }
+            Some(StopCause::Cancelled(reason)) => self.end(DelegationEnding::Cancelled(reason), agent).await,
+            None => self.end(DelegationEnding::Cancelled(CancelReason::ParentEnded), agent).await,
+        }
+    }
+
+    async fn end(&self, ending: DelegationEnding, agent: &Agent) -> Result<Ended, RecordError> {
+        let recorded = self.decide(DelegationCommand::End(ending)).await?;
+        let end = recorded.iter().find_map(|event| match event {
+            Event::Subagent(SubagentEvent::Ended(end)) => Some(end),
+            Event::Subagent(_)
+            | Event::Thread(_)
+            | Event::Run(_)
+            | Event::Model(_)
+            | Event::Tool(_)
+            | Event::Delegation(_)
+            | Event::Foreign(_) => None,
+        });
+        end.map(|end| self.over(end, agent)).ok_or(RecordError::OwnerGone)
+    }
+
+    /// What the lead is told, from the recorded end. The end holds a cut result; the whole one is
+    /// what the agent concluded.
+    fn over(&self, end: &SubagentEnded, agent: &Agent) -> Ended {
+        let whole = match agent.next_effect() {
+            Effect::Finish(Conclusion::Completed { text, .. }) => Some(text),
+            Effect::Finish(Conclusion::Failed { .. }) | Effect::CallModel | Effect::RunTools(_) => None,
+        };
+        let detail = end.error.clone().or(whole).or_else(|| end.result.clone());
+        let mut outcome = TaskOutcome::new(end.status.into(), detail);
+        outcome.stop_reason = end.stop_reason;
+        outcome.model_name.clone_from(&end.model_name);
+        outcome.usage = end.usage;
+        Ended::Over { outcome, trail: Trail::of(&self.scope, end) }
+    }
+
+    async fn decide(&self, command: DelegationCommand) -> Result<Vec<Event>, RecordError> {
+        let decision = Decision::Delegation(self.scope.clone(), Box::new(command));
+        self.context.owner.record(Record { decision, facts: Vec::new() }).await
+    }
+
+    fn list(&self) {
+        if let Some(id) = self.scope.delegation_id {
+            let entry = (self.request.task_id.clone(), self.stop.clone());
+            self.context.live.lock().unwrap_or_else(PoisonError::into_inner).insert(id, entry);
+        }
+    }
+
+    fn unlist(&self) {
+        if let Some(id) = self.scope.delegation_id {
+            self.context.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        }
+    }
+}
+
+fn ending(conclusion: Conclusion) -> DelegationEnding {
+    match conclusion {
+        Conclusion::Completed { text, stop_reason } => {
+            DelegationEnding::Completed { result: text, stop_reason }
+        }
+        Conclusion::Failed { error, stop_reason } => DelegationEnding::Failed { error, stop_reason },
+    }
+}
