@@ -1,1 +1,24 @@
 //! HTTP in, HTTP out: routes, server-sent events, errors.
+//!
+//! Requests become types at the edge, and what the log, the views and the runtime answer becomes
+//! the wire's types on the way out. Nothing is decided or stored here.
+
+mod connection;
+mod convert;
+mod error;
+mod extract;
+mod hosts;
+mod on_disconnect;
+mod paths;
+mod reads;
+mod router;
+mod routes;
+mod serve;
+mod shutdown;
+mod sse;
+mod state;
+mod streams;
+#[cfg(test)]
+mod testing;
+
+pub use self::{router::router, serve::serve, state::ApiState};

@@ -1,0 +1,54 @@
+//! The rows of the ledger.
+
+use contracts::wire::delegation as wire;
+use domain::{
+    ledger::{LedgerEntry, LedgerStatus},
+    status_contract::StopReason,
+};
+
+use crate::convert::usage;
+
+/// A row of the ledger. Citations and acceptance are absent where nobody has judged them.
+pub(crate) fn to_wire(entry: &LedgerEntry) -> wire::Delegation {
+    wire::Delegation {
+        task_id: entry.task_id.to_string(),
+        delegation_id: entry.delegation_id.to_string(),
+        run_id: entry.run_id.to_string(),
+        description: entry.description.clone(),
+        subagent_type: entry.subagent_type.clone(),
+        status: status(entry.status),
+        stop_reason: entry.stop_reason.map(stop_reason),
+        result_brief: entry.result_brief.clone(),
+        result_sha256: entry.result_sha256.clone(),
+        error: entry.error.clone(),
+        model_name: entry.model_name.clone(),
+        usage: entry.usage.map(usage::to_wire),
+        citations: None,
+        acceptance: None,
+        queued_at: entry.queued_at.map(|at| at.to_string()),
+        started_at: entry.started_at.map(|at| at.to_string()),
+        ended_at: entry.ended_at.map(|at| at.to_string()),
+        delivered: entry.delivered,
+    }
+}
+
+pub(crate) const fn status(status: LedgerStatus) -> wire::DelegationStatus {
+    match status {
+        LedgerStatus::Queued => wire::DelegationStatus::Queued,
+        LedgerStatus::InProgress => wire::DelegationStatus::InProgress,
+        LedgerStatus::Completed => wire::DelegationStatus::Completed,
+        LedgerStatus::Failed => wire::DelegationStatus::Failed,
+        LedgerStatus::Cancelled => wire::DelegationStatus::Cancelled,
+        LedgerStatus::TimedOut => wire::DelegationStatus::TimedOut,
+        LedgerStatus::PollingTimedOut => wire::DelegationStatus::PollingTimedOut,
+        LedgerStatus::Refused => wire::DelegationStatus::Refused,
+    }
+}
+
+pub(crate) const fn stop_reason(reason: StopReason) -> wire::StopReason {
+    match reason {
+        StopReason::TokenCapped => wire::StopReason::TokenCapped,
+        StopReason::TurnCapped => wire::StopReason::TurnCapped,
+        StopReason::LoopCapped => wire::StopReason::LoopCapped,
+    }
+}

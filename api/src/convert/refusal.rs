@@ -1,0 +1,69 @@
+//! Refusals and failures of the runtime and the views, as problems.
+
+use contracts::wire::problem::ProblemCode;
+use projections::RowError;
+use runtime::{CancelError, CreateThreadError, HistoryError, StartRunError};
+
+use crate::error::ApiError;
+
+impl From<CreateThreadError> for ApiError {
+    fn from(error: CreateThreadError) -> Self {
+        match error {
+            CreateThreadError::Exists(_) => Self::new(ProblemCode::Conflict, error.to_string()),
+            CreateThreadError::Workspace { .. } => {
+                Self::failed(ProblemCode::Internal, "making the thread", &error)
+            }
+            CreateThreadError::Journal(..) => {
+                Self::failed(ProblemCode::Unavailable, "making the thread", &error)
+            }
+        }
+    }
+}
+
+/// A model that is not among the configured ones is a bad request (facts §8).
+impl From<StartRunError> for ApiError {
+    fn from(error: StartRunError) -> Self {
+        let refused = |code| Self::new(code, error.to_string());
+        let failed = |code| Self::failed(code, "starting the run", &error);
+        match &error {
+            StartRunError::UnknownThread(thread_id) => Self::no_thread(thread_id),
+            StartRunError::ActiveRun(_) | StartRunError::RunExists(_) => refused(ProblemCode::Conflict),
+            StartRunError::UnknownModel(_) => refused(ProblemCode::BadRequest),
+            StartRunError::NoInput | StartRunError::InputTooLong { .. } => {
+                Self::new(ProblemCode::Invalid, format!("invalid input.messages: {error}"))
+            }
+            StartRunError::ShuttingDown => Self::shutting_down(),
+            StartRunError::Folders { .. } => failed(ProblemCode::Internal),
+            StartRunError::History { source, .. } => failed(history_code(source)),
+            StartRunError::Journal(_) => failed(ProblemCode::Unavailable),
+        }
+    }
+}
+
+impl From<CancelError> for ApiError {
+    fn from(error: CancelError) -> Self {
+        let refused = |code| Self::new(code, error.to_string());
+        match &error {
+            CancelError::UnknownRun(run_id) => Self::no_run(run_id),
+            CancelError::UnknownDelegation(_) => refused(ProblemCode::NotFound),
+            CancelError::AlreadyEnded(_) | CancelError::DelegationEnded | CancelError::NotLive(_) => {
+                refused(ProblemCode::Conflict)
+            }
+            CancelError::History(source) => Self::failed(history_code(source), "looking for the run", &error),
+        }
+    }
+}
+
+const fn history_code(error: &HistoryError) -> ProblemCode {
+    match error {
+        HistoryError::Read(_) => ProblemCode::Unavailable,
+        HistoryError::Decode(_) => ProblemCode::Integrity,
+    }
+}
+
+/// A view that cannot be read can be made again; until then it is not there.
+impl From<RowError> for ApiError {
+    fn from(error: RowError) -> Self {
+        Self::failed(ProblemCode::Unavailable, "reading a view", &error)
+    }
+}

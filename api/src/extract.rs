@@ -1,0 +1,14 @@
+//! What a request says, as types. A handler that has them may trust them.
+//!
+//! Every refusal is a problem document that names the field and its rule. Nothing unknown is
+//! passed over in silence: an unknown parameter or field is refused by its name.
+
+mod body;
+mod path;
+mod query;
+
+pub(crate) use self::{
+    body::{JsonBody, OptionalJsonBody},
+    path::{Path, RunPath, TaskPath, ThreadPath},
+    query::{CancelQuery, DelegationsQuery, EventsQuery, Moment, PageQuery, Query, RunsQuery, whole_number},
+};

@@ -1,0 +1,100 @@
+use axum::{http::StatusCode, response::IntoResponse as _};
+use contracts::wire::{run::CreateRun, thread::CreateThread};
+
+use super::*;
+
+fn request(content_type: Option<&str>, body: impl Into<Body>) -> Request {
+    let mut request = Request::new(body.into());
+    if let Some(content_type) = content_type {
+        request.headers_mut().insert(header::CONTENT_TYPE, content_type.parse().unwrap());
+    }
+    request
+}
+
+async fn check_refused<T: DeserializeOwned>(request: Request, status: u16, words: &str) {
+    let Err(refusal) = JsonBody::<T>::from_request(request, &()).await else { panic!("taken, not {status}") };
+    let shown = format!("{refusal:?}");
+    assert!(shown.contains(words), "{shown} does not say {words:?}");
+    assert_eq!(refusal.into_response().status(), StatusCode::from_u16(status).unwrap());
+}
+
+#[tokio::test]
+async fn json_by_any_of_its_names_is_taken() {
+    for content_type in ["application/json", "application/json; charset=utf-8", "Application/vnd.x+JSON"] {
+        let JsonBody(body) =
+            JsonBody::<CreateThread>::from_request(request(Some(content_type), r#"{"thread_id": "t"}"#), &())
+                .await
+                .unwrap_or_else(|refusal| panic!("{content_type}: {refusal:?}"));
+        assert_eq!(body.thread_id.as_deref(), Some("t"));
+    }
+}
+
+#[tokio::test]
+async fn other_types_and_sizes_are_refused() {
+    for content_type in [
+        None,
+        Some("text/plain"),
+        Some("application/x-www-form-urlencoded"),
+        Some("json"),
+        Some("text/x+json"),
+    ] {
+        check_refused::<CreateThread>(request(content_type, "{}"), 415, "application/json").await;
+    }
+    let json = Some("application/json");
+    let filled = |bytes: usize| format!(r#"{{"thread_id": "t"{}}}"#, " ".repeat(bytes - 18));
+    let at_the_limit = request(json, filled(BODY_BYTES_MAX));
+    assert!(JsonBody::<CreateThread>::from_request(at_the_limit, &()).await.is_ok());
+    check_refused::<CreateThread>(request(json, filled(BODY_BYTES_MAX + 1)), 413, "2097152").await;
+    let mut announced = request(json, "{}");
+    announced.headers_mut().insert(header::CONTENT_LENGTH, "2097153".parse().unwrap());
+    check_refused::<CreateThread>(announced, 413, "2097152").await;
+}
+
+#[tokio::test]
+async fn what_is_not_json_is_refused_with_its_place() {
+    let json = Some("application/json");
+    for (body, place) in [
+        ("", "line 1 column 0"),
+        ("{\n  \"thread_id\": \"t\",\n}", "line 3 column 1"),
+        ("{} {}", "line 1 column 4"),
+        ("{\"metadata\": NaN}", "line 1"),
+    ] {
+        check_refused::<CreateThread>(request(json, body), 400, place).await;
+    }
+    let deep = format!("{{\"metadata\": {{\"a\": {}", "[".repeat(200));
+    check_refused::<CreateThread>(request(json, deep), 400, "recursion limit").await;
+}
+
+#[tokio::test]
+async fn a_field_that_is_unknown_or_of_the_wrong_shape_is_named() {
+    let json = Some("application/json");
+    for (body, words) in [
+        (r#"{"thread": "t"}"#, "unknown field `thread`"),
+        (r#"{"thread_id": 1}"#, "thread_id"),
+        ("[]", "body"),
+        ("null", "body"),
+    ] {
+        check_refused::<CreateThread>(request(json, body), 422, words).await;
+    }
+    for (body, words) in [
+        (r#"{"recursion_limit": 1}"#, "recursion_limit"),
+        (r#"{"config": {"tags": []}}"#, "tags"),
+        (r#"{"config": {"configurable": {"max_total_subagents": "6"}}}"#, "config.configurable"),
+        (r#"{"input": {"messages": [{"role": "user"}]}}"#, "input.messages[0]"),
+        (r#"{"input": {"messages": [{"role": "user", "content": "x", "name": "y"}]}}"#, "name"),
+        (r#"{"multitask_strategy": "queue"}"#, "multitask_strategy"),
+    ] {
+        check_refused::<CreateRun>(request(json, body), 422, words).await;
+    }
+}
+
+#[tokio::test]
+async fn an_optional_body_may_be_left_out_but_not_mistyped() {
+    let OptionalJsonBody(body) = OptionalJsonBody::<CreateThread>::from_request(request(None, ""), &())
+        .await
+        .unwrap_or_else(|refusal| panic!("{refusal:?}"));
+    assert_eq!(body, CreateThread::default());
+    let mistyped =
+        OptionalJsonBody::<CreateThread>::from_request(request(Some("text/plain"), "{}"), &()).await;
+    assert_eq!(mistyped.err().map(|refusal| refusal.into_response().status().as_u16()), Some(415));
+}

@@ -1,0 +1,79 @@
+//! Ids out of the path.
+
+use axum::{
+    extract::{FromRequestParts, RawPathParams},
+    http::request::Parts,
+};
+use domain::ids::{InvalidId, RunId, ThreadId, ToolCallId};
+
+use crate::error::{Answer, ApiError};
+
+/// The ids of a path.
+pub(crate) struct Path<T>(pub(crate) T);
+
+/// A thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ThreadPath {
+    pub(crate) thread_id: ThreadId,
+}
+
+/// A run of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunPath {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) run_id: RunId,
+}
+
+/// A delegation of a run. `task_id` is the provider's id, or our delegation id in its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskPath {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) run_id: RunId,
+    pub(crate) task_id: ToolCallId,
+}
+
+/// Ids that can be read from a path.
+pub(crate) trait FromPath: Sized {
+    /// Reads and checks the ids.
+    fn from_path(params: &RawPathParams) -> Answer<Self>;
+}
+
+impl FromPath for ThreadPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { thread_id: id(params, "thread_id", ThreadId::new)? })
+    }
+}
+
+impl FromPath for RunPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        let ThreadPath { thread_id } = ThreadPath::from_path(params)?;
+        Ok(Self { thread_id, run_id: id(params, "run_id", RunId::new)? })
+    }
+}
+
+impl FromPath for TaskPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        let RunPath { thread_id, run_id } = RunPath::from_path(params)?;
+        Ok(Self { thread_id, run_id, task_id: id(params, "task_id", ToolCallId::new)? })
+    }
+}
+
+impl<S: Send + Sync, T: FromPath> FromRequestParts<S> for Path<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Answer<Self> {
+        let params = RawPathParams::from_request_parts(parts, state).await;
+        let params = params.map_err(|_| ApiError::invalid("path", "UTF-8 text, percent-encoded"))?;
+        T::from_path(&params).map(Self)
+    }
+}
+
+fn id<Id>(
+    params: &RawPathParams,
+    name: &'static str,
+    new: fn(String) -> Result<Id, InvalidId>,
+) -> Answer<Id> {
+    let found = params.iter().find(|(key, _)| *key == name);
+    let (_, text) = found.ok_or_else(|| ApiError::invalid(name, "part of the path"))?;
+    new(text.to_owned()).map_err(ApiError::from)
+}

@@ -1,0 +1,175 @@
+//! Query parameters.
+
+mod parameters;
+
+use std::ops::RangeInclusive;
+
+use axum::{extract::FromRequestParts, http::request::Parts};
+use domain::{
+    ids::{RunId, ToolCallId},
+    limits::{EVENTS_PAGE_DEFAULT, EVENTS_PAGE_RANGE},
+};
+use eventlog::Seq;
+
+use self::parameters::Parameters;
+pub(crate) use self::parameters::whole_number;
+use crate::error::{Answer, ApiError};
+
+/// Rows of a page of threads or runs.
+const LIST_PAGE_RANGE: RangeInclusive<u64> = 1..=200;
+/// Rows of a page of threads or runs when no limit is asked for.
+const LIST_PAGE_DEFAULT: u64 = 50;
+
+/// The query of a request. `Query<()>` takes no parameters and refuses any.
+pub(crate) struct Query<T>(pub(crate) T);
+
+/// What can be read from a query.
+pub(crate) trait FromQuery: Sized {
+    /// The parameters that it knows; all others are refused.
+    const NAMES: &'static [&'static str];
+
+    /// Reads and checks the parameters.
+    fn from_query(parameters: &Parameters) -> Answer<Self>;
+}
+
+impl<S: Send + Sync, T: FromQuery> FromRequestParts<S> for Query<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, _state: &S) -> Answer<Self> {
+        T::from_query(&Parameters::read(&parts.uri, T::NAMES)?).map(Self)
+    }
+}
+
+impl FromQuery for () {
+    const NAMES: &'static [&'static str] = &[];
+
+    fn from_query(_parameters: &Parameters) -> Answer<Self> {
+        Ok(())
+    }
+}
+
+/// A page of events (facts §8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct EventsQuery {
+    /// The wanted types; `None` wants all. The list is split at commas and not trimmed.
+    pub(crate) event_types: Option<Vec<String>>,
+    /// The wanted `task` call, or delegation.
+    pub(crate) task_id: Option<ToolCallId>,
+    /// Rows at most.
+    pub(crate) limit: usize,
+    /// Exclusive.
+    pub(crate) after: Seq,
+}
+
+impl FromQuery for EventsQuery {
+    const NAMES: &'static [&'static str] = &["event_types", "task_id", "limit", "after_seq"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        let range = u64::from(*EVENTS_PAGE_RANGE.start())..=u64::from(*EVENTS_PAGE_RANGE.end());
+        let types = parameters.text("event_types").filter(|list| !list.is_empty());
+        Ok(Self {
+            event_types: types.map(|list| list.split(',').map(str::to_owned).collect()),
+            task_id: parameters.id("task_id", ToolCallId::new)?,
+            limit: parameters.number("limit", range)?.unwrap_or(EVENTS_PAGE_DEFAULT.into()) as usize,
+            after: parameters.seq("after_seq")?.unwrap_or(Seq::ZERO),
+        })
+    }
+}
+
+/// Which moment of a view is asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Moment {
+    /// The answer as it would have been given right after this event of the thread.
+    pub(crate) as_of: Option<Seq>,
+    /// An event of the thread that the answer must have taken in.
+    pub(crate) min_seq: Option<Seq>,
+}
+
+impl FromQuery for Moment {
+    const NAMES: &'static [&'static str] = &["as_of", "min_seq"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        Ok(Self { as_of: parameters.seq("as_of")?, min_seq: parameters.seq("min_seq")? })
+    }
+}
+
+/// The ledger of a thread, or of one run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DelegationsQuery {
+    /// The run; `None` means all.
+    pub(crate) run_id: Option<RunId>,
+    /// Which moment.
+    pub(crate) moment: Moment,
+}
+
+impl FromQuery for DelegationsQuery {
+    const NAMES: &'static [&'static str] = &["run_id", "as_of", "min_seq"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        Ok(Self { run_id: parameters.id("run_id", RunId::new)?, moment: Moment::from_query(parameters)? })
+    }
+}
+
+/// A page of the list of threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PageQuery {
+    /// Rows at most.
+    pub(crate) limit: usize,
+    /// Exclusive: the id of the last row that the reader has.
+    pub(crate) after: Option<String>,
+}
+
+impl FromQuery for PageQuery {
+    const NAMES: &'static [&'static str] = &["limit", "after"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        Ok(Self { limit: list_limit(parameters)?, after: parameters.text("after").map(str::to_owned) })
+    }
+}
+
+/// A page of the runs of a thread, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RunsQuery {
+    /// Rows at most.
+    pub(crate) limit: usize,
+    /// Exclusive: the `next_before_seq` of the page before.
+    pub(crate) before: Option<Seq>,
+    /// Which moment.
+    pub(crate) moment: Moment,
+}
+
+impl FromQuery for RunsQuery {
+    const NAMES: &'static [&'static str] = &["limit", "before_seq", "as_of", "min_seq"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        let (limit, before) = (list_limit(parameters)?, parameters.seq("before_seq")?);
+        Ok(Self { limit, before, moment: Moment::from_query(parameters)? })
+    }
+}
+
+fn list_limit(parameters: &Parameters) -> Answer<usize> {
+    let limit = parameters.number("limit", LIST_PAGE_RANGE)?.unwrap_or(LIST_PAGE_DEFAULT);
+    Ok(limit as usize)
+}
+
+/// How to cancel a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CancelQuery {
+    /// Whether to answer when the run has ended.
+    pub(crate) wait: bool,
+}
+
+impl FromQuery for CancelQuery {
+    const NAMES: &'static [&'static str] = &["wait", "action"];
+
+    /// `rollback` would take back what is in the log for ever, so `interrupt` is the only action.
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        match parameters.text("action") {
+            None | Some("interrupt") => Ok(Self { wait: parameters.flag("wait")?.unwrap_or(false) }),
+            Some(_) => Err(ApiError::invalid("action", "interrupt, the only action")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! Parameters by name, each at most once and none unknown.
+
+use std::ops::RangeInclusive;
+
+use axum::http::Uri;
+use contracts::wire::problem::ProblemCode;
+use domain::ids::InvalidId;
+use eventlog::Seq;
+
+use crate::error::{Answer, ApiError};
+
+/// The parameters of one query.
+pub(crate) struct Parameters(Vec<(String, String)>);
+
+impl Parameters {
+    /// Reads the query of an address. Unknown and repeated parameters are refused by name.
+    pub(super) fn read(uri: &Uri, known: &[&str]) -> Answer<Self> {
+        let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
+            .map_err(|_| ApiError::invalid("query", "pairs of name=value, percent-encoded"))?;
+        let mut seen = Vec::new();
+        for (name, _) in &pairs.0 {
+            if !known.contains(&name.as_str()) {
+                return Err(unknown(name, known));
+            }
+            if seen.contains(&name) {
+                return Err(ApiError::invalid(name, "given once"));
+            }
+            seen.push(name);
+        }
+        Ok(Self(pairs.0))
+    }
+
+    /// The text of a parameter.
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A whole number within a range.
+    pub(super) fn number(&self, name: &str, range: RangeInclusive<u64>) -> Answer<Option<u64>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let number = whole_number(text).filter(|number| range.contains(number));
+        let rule = || format!("a whole number from {} to {}", range.start(), range.end());
+        number.map(Some).ok_or_else(|| ApiError::invalid(name, &rule()))
+    }
+
+    /// A place in a thread, from 1.
+    pub(super) fn seq(&self, name: &str) -> Answer<Option<Seq>> {
+        Ok(self.number(name, 1..=u64::MAX)?.map(Seq::new))
+    }
+
+    /// `true` or `false`.
+    pub(super) fn flag(&self, name: &str) -> Answer<Option<bool>> {
+        match self.text(name) {
+            None => Ok(None),
+            Some("true" | "1") => Ok(Some(true)),
+            Some("false" | "0") => Ok(Some(false)),
+            Some(_) => Err(ApiError::invalid(name, "true or false")),
+        }
+    }
+
+    /// An id.
+    pub(super) fn id<Id>(&self, name: &str, new: fn(String) -> Result<Id, InvalidId>) -> Answer<Option<Id>> {
+        Ok(self.text(name).map(|text| new(text.to_owned())).transpose()?)
+    }
+}
+
+/// Digits alone: a sign or a space is not a number here.
+pub(crate) fn whole_number(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn unknown(name: &str, known: &[&str]) -> ApiError {
+    let name: String = name.chars().take(80).collect();
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    ApiError::new(
+        ProblemCode::Invalid,
+        format!("unknown query parameter {name:?}; this route knows: {known}"),
+    )
+}

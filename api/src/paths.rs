@@ -1,0 +1,42 @@
+//! Every route, once. The names in braces are those of the fields that `extract::path` reads.
+
+/// Is the process alive?
+pub(crate) const HEALTHZ: &str = "/healthz";
+/// Does it take work?
+pub(crate) const READYZ: &str = "/readyz";
+
+/// Threads.
+pub(crate) const THREADS: &str = "/api/threads";
+/// One thread.
+pub(crate) const THREAD: &str = "/api/threads/{thread_id}";
+/// All events of a thread.
+pub(crate) const THREAD_EVENTS: &str = "/api/threads/{thread_id}/events";
+/// The ledger of a thread.
+pub(crate) const DELEGATIONS: &str = "/api/threads/{thread_id}/delegations";
+
+/// Runs of a thread.
+pub(crate) const RUNS: &str = "/api/threads/{thread_id}/runs";
+/// Start a run and follow it.
+pub(crate) const RUNS_STREAM: &str = "/api/threads/{thread_id}/runs/stream";
+/// Start a run and wait for its end.
+pub(crate) const RUNS_WAIT: &str = "/api/threads/{thread_id}/runs/wait";
+/// One run.
+pub(crate) const RUN: &str = "/api/threads/{thread_id}/runs/{run_id}";
+/// Cancel a run.
+pub(crate) const RUN_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/cancel";
+/// All events of a run.
+pub(crate) const RUN_EVENTS: &str = "/api/threads/{thread_id}/runs/{run_id}/events";
+/// Follow a run.
+pub(crate) const RUN_STREAM: &str = "/api/threads/{thread_id}/runs/{run_id}/stream";
+
+/// Cancel one delegation.
+pub(crate) const TASK_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/cancel";
+/// The card of one delegation.
+pub(crate) const TASK_CARD: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/card";
+/// The receipts of one delegation.
+pub(crate) const TASK_RECEIPTS: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/receipts";
+
+/// What is running, and how much may.
+pub(crate) const CAPACITY: &str = "/api/capacity";
+/// Where the views stand.
+pub(crate) const PROJECTIONS: &str = "/api/projections";

@@ -1,0 +1,38 @@
+//! All routes together, and what stands around each of them.
+
+use axum::{Router, middleware, response::IntoResponse as _};
+use contracts::wire::problem::ProblemCode;
+use tower_http::trace::TraceLayer;
+
+use crate::{
+    error::ApiError,
+    hosts, routes,
+    state::{ApiState, Server},
+};
+
+/// The server's routes.
+pub fn router(state: ApiState) -> Router {
+    routes(&Server::new(state))
+}
+
+pub(crate) fn routes(server: &Server) -> Router {
+    Router::new()
+        .merge(routes::capacity::routes())
+        .merge(routes::delegations::routes())
+        .merge(routes::events::routes())
+        .merge(routes::probes::routes())
+        .merge(routes::projections::routes())
+        .merge(routes::runs::routes())
+        .merge(routes::start::routes())
+        .merge(routes::stream::routes())
+        .merge(routes::tasks::routes())
+        .merge(routes::threads::routes())
+        .fallback(async || ApiError::new(ProblemCode::NotFound, "there is no such route").into_response())
+        .method_not_allowed_fallback(async || {
+            ApiError::new(ProblemCode::MethodNotAllowed, "this route has other methods; see the Allow header")
+                .into_response()
+        })
+        .layer(middleware::from_fn_with_state(server.hosts, hosts::guard))
+        .layer(TraceLayer::new_for_http())
+        .with_state(server.clone())
+}

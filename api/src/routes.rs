@@ -1,0 +1,12 @@
+//! The routes, one file per resource. A handler extracts, calls and converts; it decides nothing.
+
+pub(crate) mod capacity;
+pub(crate) mod delegations;
+pub(crate) mod events;
+pub(crate) mod probes;
+pub(crate) mod projections;
+pub(crate) mod runs;
+pub(crate) mod start;
+pub(crate) mod stream;
+pub(crate) mod tasks;
+pub(crate) mod threads;

@@ -1,0 +1,115 @@
+//! Start a run: and leave it, follow it, or wait for it.
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::{HeaderValue, header},
+    response::{IntoResponse as _, Response},
+    routing::post,
+};
+use contracts::wire::run::{CreateRun, OnDisconnect, Run};
+use domain::ids::{RunId, ThreadId};
+use eventlog::Position;
+
+use crate::{
+    convert,
+    error::{Answer, chain},
+    extract::{JsonBody, Path, Query, ThreadPath},
+    on_disconnect::CancelOnDrop,
+    paths,
+    reads::At,
+    sse::{self, Frames, Opening, RunFeed},
+    state::Server,
+};
+
+pub(crate) fn routes() -> Router<Server> {
+    Router::new()
+        .route(paths::RUNS, post(start))
+        .route(paths::RUNS_STREAM, post(start_and_follow))
+        .route(paths::RUNS_WAIT, post(start_and_wait))
+}
+
+/// Answers when the run's start is durable.
+async fn start(
+    State(server): State<Server>,
+    Path(ThreadPath { thread_id }): Path<ThreadPath>,
+    _: Query<()>,
+    JsonBody(body): JsonBody<CreateRun>,
+) -> Answer<Response> {
+    let run_id = server.start(&thread_id, body).await?;
+    server.started(thread_id, run_id).await
+}
+
+/// Follows the run from its first event. The place among the streams is taken first: a client that
+/// cannot be served has started nothing.
+async fn start_and_follow(
+    State(server): State<Server>,
+    Path(ThreadPath { thread_id }): Path<ThreadPath>,
+    _: Query<()>,
+    JsonBody(body): JsonBody<CreateRun>,
+) -> Answer<Response> {
+    let (place, leaving) = (server.streams.take()?, body.on_disconnect);
+    let run_id = server.start(&thread_id, body).await?;
+    let on_disconnect = server.on_disconnect(leaving, &thread_id, &run_id);
+    let location = content_location(&thread_id, &run_id);
+    let feed = RunFeed::open(&server.log, thread_id, run_id, Position::ZERO)?;
+    let opening = Opening { place, shutdown: server.shutdown.clone(), on_disconnect };
+    Ok((location, sse::response(Frames::new(feed, opening))).into_response())
+}
+
+/// Answers when the run has ended, with its record.
+async fn start_and_wait(
+    State(server): State<Server>,
+    Path(ThreadPath { thread_id }): Path<ThreadPath>,
+    _: Query<()>,
+    JsonBody(body): JsonBody<CreateRun>,
+) -> Answer<Response> {
+    let leaving = body.on_disconnect;
+    let run_id = server.start(&thread_id, body).await?;
+    let watch = server.on_disconnect(leaving, &thread_id, &run_id);
+    let ended = server.until_ended(&thread_id, &run_id).await;
+    // Nobody has left: the run ended, or the server stops and resumes it later.
+    watch.map(CancelOnDrop::disarm);
+    ended?;
+    server.started(thread_id, run_id).await
+}
+
+fn content_location(thread_id: &ThreadId, run_id: &RunId) -> Option<[(header::HeaderName, HeaderValue); 1]> {
+    let path = paths::RUN.replace("{thread_id}", thread_id.as_str()).replace("{run_id}", run_id.as_str());
+    Some([(header::CONTENT_LOCATION, HeaderValue::from_str(&path).ok()?)])
+}
+
+impl Server {
+    async fn start(&self, thread_id: &ThreadId, body: CreateRun) -> Answer<RunId> {
+        let request = convert::run_request::from_wire(body)?;
+        Ok(self.runtime.start_run(thread_id, request).await?)
+    }
+
+    /// The run's record, folded from the log, so that the answer does not wait for a view.
+    async fn started(&self, thread_id: ThreadId, run_id: RunId) -> Answer<Response> {
+        let (tail, location) = (self.tail(&thread_id)?, content_location(&thread_id, &run_id));
+        let run: Run = self.read(move |server| server.run_at(&thread_id, &run_id, At::Then(tail))).await?;
+        Ok((location, Json(run)).into_response())
+    }
+
+    fn on_disconnect(
+        &self,
+        leaving: Option<OnDisconnect>,
+        thread_id: &ThreadId,
+        run_id: &RunId,
+    ) -> Option<CancelOnDrop> {
+        match leaving {
+            Some(OnDisconnect::Cancel) => {}
+            Some(OnDisconnect::Continue) | None => return None,
+        }
+        let tokio = tokio::runtime::Handle::current();
+        let (runtime, thread_id, run_id) = (self.runtime.clone(), thread_id.clone(), run_id.clone());
+        Some(CancelOnDrop::new(move || {
+            tokio.spawn(async move {
+                if let Err(error) = runtime.cancel_run(&thread_id, &run_id).await {
+                    tracing::info!(%run_id, error = %chain(&error), "the run of a client that left goes on");
+                }
+            });
+        }))
+    }
+}

@@ -1,0 +1,87 @@
+//! One delegation: its card, its receipts, its end.
+
+use axum::{
+    Json, Router,
+    extract::State,
+    http::StatusCode,
+    routing::{get, post},
+};
+use contracts::wire::{card::Card, evidence::Receipt};
+use projections::as_of;
+use runtime::CancelError;
+
+use crate::{
+    convert,
+    error::{Answer, ApiError},
+    extract::{Moment, Path, Query, TaskPath},
+    paths,
+    reads::At,
+    state::Server,
+};
+
+pub(crate) fn routes() -> Router<Server> {
+    Router::new()
+        .route(paths::TASK_CARD, get(card))
+        .route(paths::TASK_RECEIPTS, get(receipts))
+        .route(paths::TASK_CANCEL, post(cancel))
+}
+
+async fn card(
+    State(server): State<Server>,
+    Path(path): Path<TaskPath>,
+    Query(moment): Query<Moment>,
+) -> Answer<Json<Card>> {
+    server.card_of(path, moment).await.map(Json)
+}
+
+async fn receipts(
+    State(server): State<Server>,
+    Path(path): Path<TaskPath>,
+    Query(moment): Query<Moment>,
+) -> Answer<Json<Vec<Receipt>>> {
+    let card = server.card_of(path, moment).await?;
+    Ok(Json(card.receipts))
+}
+
+/// Answers 202. The subagent ends as soon as it can; its run goes on.
+async fn cancel(
+    State(server): State<Server>,
+    Path(path): Path<TaskPath>,
+    _: Query<()>,
+) -> Answer<StatusCode> {
+    server.tail(&path.thread_id)?;
+    server.cancel_task(&path).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
+impl Server {
+    async fn card_of(&self, path: TaskPath, moment: Moment) -> Answer<Card> {
+        let at = self.at(&path.thread_id, moment).await?;
+        self.read(move |server| server.card_at(&path, at)).await
+    }
+
+    fn card_at(&self, path: &TaskPath, at: At) -> Answer<Card> {
+        let (ours, theirs) = (projections::TaskRef::DelegationId, projections::TaskRef::TaskId);
+        for task in convert::task_ref::meanings(&path.task_id, ours, theirs) {
+            let found = match at {
+                At::Now => self.projections.card(&path.thread_id, &path.run_id, &task)?,
+                At::Then(seq) => as_of::card_as_of(&self.log, &path.thread_id, &path.run_id, &task, seq)?,
+            };
+            if let Some(card) = found {
+                return Ok(convert::card::to_wire(card));
+            }
+        }
+        Err(ApiError::no_task(path.task_id.as_str()))
+    }
+
+    async fn cancel_task(&self, path: &TaskPath) -> Answer<()> {
+        let (ours, theirs) = (runtime::TaskRef::DelegationId, runtime::TaskRef::TaskId);
+        for task in convert::task_ref::meanings(&path.task_id, ours, theirs) {
+            match self.runtime.cancel_delegation(&path.thread_id, &path.run_id, &task).await {
+                Err(CancelError::UnknownDelegation(_)) => {}
+                answer => return Ok(answer?),
+            }
+        }
+        Err(ApiError::no_task(path.task_id.as_str()))
+    }
+}

@@ -1,0 +1,38 @@
+//! Server-sent events: a run as it happens.
+//!
+//! One event of the log is one frame. Its `id` is the position, so that `Last-Event-ID` resumes
+//! after it; its `event` is the event type, and its `data` the public record on one line. Two
+//! frames without an id stand around them: `metadata` when the stream opens, and `end` after the
+//! run's terminal status, whereupon the stream closes. A stream that closes without `end` was cut
+//! off: resume it. Comments keep an idle connection alive.
+
+mod cursor;
+mod frame;
+mod frames;
+mod run_feed;
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderValue, header},
+    response::{IntoResponse, Response},
+};
+
+pub(crate) use self::{
+    cursor::Cursor,
+    frames::{Frames, Opening},
+    run_feed::RunFeed,
+};
+
+/// The answer that carries the frames: never cached, never changed or held back on its way.
+pub(crate) fn response(frames: Frames) -> Response {
+    let stream = futures::stream::unfold(frames, |mut frames| async {
+        let frame = frames.next().await?;
+        Some((Ok::<Bytes, std::convert::Infallible>(frame), frames))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
+        (header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform")),
+        (header::HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
+    ];
+    (headers, Body::from_stream(stream)).into_response()
+}

@@ -1,0 +1,120 @@
+//! The frames of one client's stream, in order.
+
+use std::time::Duration;
+
+use axum::body::Bytes;
+use eventlog::{ReadError, RecordedEvent};
+use tokio::{sync::OwnedSemaphorePermit, time::Instant};
+
+use super::{
+    frame,
+    run_feed::{self, RunFeed},
+};
+use crate::{error::chain, on_disconnect::CancelOnDrop, shutdown::Shutdown};
+
+/// How long a stream may be silent: proxies close idle connections after 30 to 60 seconds.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+
+/// What a stream needs besides its feed.
+pub(crate) struct Opening {
+    /// Its place among the server's streams.
+    #[expect(dead_code, reason = "it is held, not read: dropping it gives the place back")]
+    pub(crate) place: OwnedSemaphorePermit,
+    /// Ends it when the server stops.
+    pub(crate) shutdown: Shutdown,
+    /// Cancels the run when the client goes away first, if it asked for that.
+    pub(crate) on_disconnect: Option<CancelOnDrop>,
+}
+
+/// Makes the frames, one at a time and only when asked.
+pub(crate) struct Frames {
+    feed: RunFeed,
+    stage: Stage,
+    opening: Opening,
+    heartbeat: Duration,
+}
+
+/// Which frame comes next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Metadata,
+    Events,
+    End,
+    Over,
+}
+
+/// What there is to say.
+enum Next {
+    Event(Result<Box<RecordedEvent>, ReadError>),
+    Nothing,
+    Stop,
+}
+
+impl Frames {
+    /// The frames of this feed.
+    pub(crate) const fn new(feed: RunFeed, opening: Opening) -> Self {
+        Self { feed, stage: Stage::Metadata, opening, heartbeat: HEARTBEAT }
+    }
+
+    /// The next frame; `None` closes the stream.
+    pub(crate) async fn next(&mut self) -> Option<Bytes> {
+        match self.stage {
+            Stage::Metadata => {
+                self.stage = if self.feed.is_over() { Stage::End } else { Stage::Events };
+                Some(frame::metadata(&self.feed.thread_id, &self.feed.run_id))
+            }
+            Stage::Events => {
+                let next = self.wait().await;
+                self.frame_of(next)
+            }
+            Stage::End => {
+                self.stage = Stage::Over;
+                self.opening.on_disconnect.take().map(CancelOnDrop::disarm);
+                Some(frame::end())
+            }
+            Stage::Over => None,
+        }
+    }
+
+    async fn wait(&mut self) -> Next {
+        let silence_ends = Instant::now() + self.heartbeat;
+        tokio::select! {
+            biased;
+            event = self.feed.next() => Next::Event(event.map(Box::new)),
+            () = self.opening.shutdown.begun() => Next::Stop,
+            () = tokio::time::sleep_until(silence_ends) => Next::Nothing,
+        }
+    }
+
+    fn frame_of(&mut self, next: Next) -> Option<Bytes> {
+        match next {
+            Next::Nothing => Some(frame::heartbeat()),
+            // The run goes on after the restart, and so may its readers: this is not their leaving.
+            Next::Stop => {
+                self.opening.on_disconnect.take().map(CancelOnDrop::disarm);
+                self.stage = Stage::Over;
+                None
+            }
+            Next::Event(Ok(event)) => {
+                if run_feed::is_terminal(&event) {
+                    self.stage = Stage::End;
+                }
+                Some(frame::event(&event).unwrap_or_else(|_| self.failed("an event cannot be shown")))
+            }
+            Next::Event(Err(error)) => {
+                let message = chain(&error);
+                tracing::error!(error = %message, run_id = %self.feed.run_id, "a stream cannot read the log");
+                Some(self.failed(&message))
+            }
+        }
+    }
+
+    fn failed(&mut self, message: &str) -> Bytes {
+        self.opening.on_disconnect.take().map(CancelOnDrop::disarm);
+        self.stage = Stage::Over;
+        frame::error(message)
+    }
+}
+
+#[cfg(test)]
+mod tests;
