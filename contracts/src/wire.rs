@@ -1,10 +1,12 @@
 //! What goes over HTTP, one file per resource. Names are those of the interface; they are renamed
 //! only with a version. Optional fields are absent when there is nothing to say.
 
+pub mod capacity;
 pub mod card;
 pub mod delegation;
 pub mod event;
 pub mod evidence;
+pub mod health;
 pub mod page;
 pub mod problem;
 pub mod run;
