@@ -1,1 +1,39 @@
 //! What has happened, arranged for reading.
+//!
+//! Every view is a fold of the log. One reader feeds all of them, page by page, and commits their
+//! rows together with how far they got, so that a view is always exactly the log up to one
+//! position. Views live in a folder of their own: deleting it costs a replay and nothing else.
+//!
+//! This crate must not know how anything happens, and writes nothing that could not be made again.
+
+pub mod as_of;
+mod checkpoint;
+mod event_page;
+mod follow;
+mod health;
+mod keys;
+mod projections;
+mod rebuild;
+mod rows;
+mod runner;
+mod store;
+mod view;
+mod views;
+mod wait;
+
+#[cfg(test)]
+mod tests;
+
+pub use self::{
+    event_page::{EventQuery, event_page},
+    health::{Parked, ViewHealth},
+    projections::{OpenError, Projections},
+    runner::CatchUpError,
+    store::RowError,
+    views::{
+        card::TaskRef,
+        run::{RunRow, RunUsage, SettingsSummary},
+        thread::ThreadRow,
+    },
+    wait::Behind,
+};

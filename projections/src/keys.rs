@@ -1,0 +1,177 @@
+//! What is stored in the views' folder, and under which key.
+//!
+//! | kind | key                        | row                     | view    |
+//! |------|----------------------------|-------------------------|---------|
+//! | 1    | view name                  | checkpoint              | –       |
+//! | 2    | view name, position        | parked event            | –       |
+//! | 3    | thread                     | thread                  | threads |
+//! | 4    | thread, run                | nothing: it was started | threads |
+//! | 5    | thread, run                | run                     | runs    |
+//! | 6    | thread, first seq          | run id                  | runs    |
+//! | 7    | thread, delegation         | ledger entry            | ledger  |
+//! | 8    | thread, first seq          | delegation id           | ledger  |
+//! | 9    | thread, run, first seq     | delegation id           | ledger  |
+//! | 10   | thread, delegation         | card head               | cards   |
+//! | 11   | thread, delegation, seq    | card part               | cards   |
+//! | 12   | thread, run, task          | newest delegation id    | cards   |
+//!
+//! The first byte of each key is its kind. Names end with a zero byte, which none of them
+//! contains, so that no name is mistaken for the beginning of another; a `task_id` may contain
+//! any character and therefore stands last, without an end. Numbers are big endian. So the order
+//! of the bytes is the order of the parts. Rows are JSON.
+//!
+//! A view owns its kinds: to rebuild it is to delete what is under them. Whoever changes a key or
+//! a row raises the version of its view; nothing here has to be readable for ever.
+
+use domain::ids::{DelegationId, RunId, ThreadId};
+use eventlog::engine::KeyRange;
+use serde::{Serialize, de::DeserializeOwned};
+use uuid::Uuid;
+
+pub(crate) mod card;
+pub(crate) mod checkpoint;
+pub(crate) mod ledger;
+pub(crate) mod run;
+pub(crate) mod thread;
+
+#[cfg(test)]
+mod tests;
+
+/// Ends a name in a key. The alphabet of names is above it.
+const NAME_END: u8 = 0;
+
+/// First byte of every key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum KeyKind {
+    Checkpoint = 1,
+    Parked = 2,
+    Thread = 3,
+    ThreadRun = 4,
+    Run = 5,
+    RunOrder = 6,
+    LedgerEntry = 7,
+    LedgerOrder = 8,
+    LedgerOfRun = 9,
+    CardHead = 10,
+    CardPart = 11,
+    CardOfTask = 12,
+}
+
+/// What can be stored under a key.
+pub(crate) trait Row: Serialize + DeserializeOwned + Send + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Send + 'static> Row for T {}
+
+/// A key, which also says what is stored under it.
+pub(crate) trait RowKey: Sized {
+    /// Its first byte.
+    const KIND: KeyKind;
+    /// What is stored under it.
+    type Row: Row;
+
+    /// Adds the parts in their order.
+    fn write(&self, parts: &mut KeyWriter);
+
+    /// Takes the parts in their order. `None` when they are not as `write` makes them.
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self>;
+
+    /// The key as bytes.
+    fn encode(&self) -> Vec<u8> {
+        let mut parts = KeyWriter::new(Self::KIND);
+        self.write(&mut parts);
+        parts.0
+    }
+
+    /// The key from its bytes.
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let (kind, rest) = bytes.split_first()?;
+        let mut parts = KeyReader(rest);
+        let key = (*kind == Self::KIND as u8).then(|| Self::read(&mut parts))??;
+        parts.0.is_empty().then_some(key)
+    }
+}
+
+/// Puts a key together.
+pub(crate) struct KeyWriter(Vec<u8>);
+
+impl KeyWriter {
+    /// The beginning of all keys of a kind.
+    pub(crate) fn new(kind: KeyKind) -> Self {
+        Self(vec![kind as u8])
+    }
+
+    pub(crate) fn name(&mut self, name: &str) -> &mut Self {
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.push(NAME_END);
+        self
+    }
+
+    pub(crate) fn number(&mut self, number: u64) -> &mut Self {
+        self.0.extend_from_slice(&number.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn delegation(&mut self, id: DelegationId) -> &mut Self {
+        self.0.extend_from_slice(id.as_uuid().as_bytes());
+        self
+    }
+
+    /// Text of any kind; nothing may follow it.
+    pub(crate) fn last_text(&mut self, text: &str) {
+        self.0.extend_from_slice(text.as_bytes());
+    }
+
+    /// The keys that begin with these parts.
+    pub(crate) fn range(&self) -> KeyRange {
+        KeyRange::prefix(&self.0)
+    }
+
+    /// Those of them that come after `key`.
+    pub(crate) fn range_after<K: RowKey>(&self, key: &K) -> KeyRange {
+        KeyRange::after(&key.encode(), &self.0)
+    }
+
+    /// Those of them that come before `key`.
+    pub(crate) fn range_before<K: RowKey>(&self, key: &K) -> KeyRange {
+        KeyRange::before(&key.encode(), &self.0)
+    }
+}
+
+/// Takes a key apart.
+pub(crate) struct KeyReader<'a>(&'a [u8]);
+
+impl<'a> KeyReader<'a> {
+    pub(crate) fn name(&mut self) -> Option<&'a str> {
+        let end = self.0.iter().position(|byte| *byte == NAME_END)?;
+        let (name, rest) = self.0.split_at_checked(end)?;
+        self.0 = rest.split_first()?.1;
+        std::str::from_utf8(name).ok()
+    }
+
+    pub(crate) fn thread(&mut self) -> Option<ThreadId> {
+        ThreadId::new(self.name()?).ok()
+    }
+
+    pub(crate) fn run(&mut self) -> Option<RunId> {
+        RunId::new(self.name()?).ok()
+    }
+
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        self.array().map(u64::from_be_bytes)
+    }
+
+    pub(crate) fn delegation(&mut self) -> Option<DelegationId> {
+        self.array().map(Uuid::from_bytes).map(DelegationId::from_uuid)
+    }
+
+    pub(crate) fn last_text(&mut self) -> Option<&'a str> {
+        std::str::from_utf8(std::mem::take(&mut self.0)).ok()
+    }
+
+    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (taken, rest) = self.0.split_first_chunk::<N>()?;
+        self.0 = rest;
+        Some(*taken)
+    }
+}

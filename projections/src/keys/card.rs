@@ -1,0 +1,81 @@
+//! Kinds 10 to 12: cards, head and parts apart, and which card a task's name means.
+
+use domain::{
+    card::{CardHead, CardPart},
+    ids::{DelegationId, RunId, ThreadId, ToolCallId},
+};
+
+use super::{KeyKind, KeyReader, KeyWriter, RowKey};
+
+/// Kind 10: thread, delegation → card head.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CardHeadKey {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) delegation_id: DelegationId,
+}
+
+impl RowKey for CardHeadKey {
+    const KIND: KeyKind = KeyKind::CardHead;
+    type Row = CardHead;
+
+    fn write(&self, parts: &mut KeyWriter) {
+        parts.name(self.thread_id.as_str()).delegation(self.delegation_id);
+    }
+
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
+        Some(Self { thread_id: parts.thread()?, delegation_id: parts.delegation()? })
+    }
+}
+
+/// Kind 11: thread, delegation, seq → card part. One event adds one part at most.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CardPartKey {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) delegation_id: DelegationId,
+    pub(crate) seq: u64,
+}
+
+impl CardPartKey {
+    /// The parts of a card.
+    pub(crate) fn of_card(thread_id: &ThreadId, delegation_id: DelegationId) -> KeyWriter {
+        let mut parts = KeyWriter::new(Self::KIND);
+        parts.name(thread_id.as_str()).delegation(delegation_id);
+        parts
+    }
+}
+
+impl RowKey for CardPartKey {
+    const KIND: KeyKind = KeyKind::CardPart;
+    type Row = CardPart;
+
+    fn write(&self, parts: &mut KeyWriter) {
+        parts.name(self.thread_id.as_str()).delegation(self.delegation_id).number(self.seq);
+    }
+
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
+        let (thread_id, delegation_id) = (parts.thread()?, parts.delegation()?);
+        Some(Self { thread_id, delegation_id, seq: parts.number()? })
+    }
+}
+
+/// Kind 12: thread, run, task → newest delegation id. A `task_id` may repeat even within a run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CardOfTaskKey {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) run_id: RunId,
+    pub(crate) task_id: ToolCallId,
+}
+
+impl RowKey for CardOfTaskKey {
+    const KIND: KeyKind = KeyKind::CardOfTask;
+    type Row = DelegationId;
+
+    fn write(&self, parts: &mut KeyWriter) {
+        parts.name(self.thread_id.as_str()).name(self.run_id.as_str()).last_text(self.task_id.as_str());
+    }
+
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
+        let (thread_id, run_id) = (parts.thread()?, parts.run()?);
+        Some(Self { thread_id, run_id, task_id: ToolCallId::new(parts.last_text()?).ok()? })
+    }
+}

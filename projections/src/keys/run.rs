@@ -1,0 +1,55 @@
+//! Kinds 5 and 6: runs, and their order on a thread.
+
+use domain::ids::{RunId, ThreadId};
+
+use super::{KeyKind, KeyReader, KeyWriter, RowKey};
+use crate::views::run::RunRow;
+
+/// Kind 5: thread, run → run.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RunKey {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) run_id: RunId,
+}
+
+impl RowKey for RunKey {
+    const KIND: KeyKind = KeyKind::Run;
+    type Row = RunRow;
+
+    fn write(&self, parts: &mut KeyWriter) {
+        parts.name(self.thread_id.as_str()).name(self.run_id.as_str());
+    }
+
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
+        Some(Self { thread_id: parts.thread()?, run_id: parts.run()? })
+    }
+}
+
+/// Kind 6: thread, first seq → run id.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RunOrderKey {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) first_seq: u64,
+}
+
+impl RunOrderKey {
+    /// The runs of a thread.
+    pub(crate) fn of_thread(thread_id: &ThreadId) -> KeyWriter {
+        let mut parts = KeyWriter::new(Self::KIND);
+        parts.name(thread_id.as_str());
+        parts
+    }
+}
+
+impl RowKey for RunOrderKey {
+    const KIND: KeyKind = KeyKind::RunOrder;
+    type Row = RunId;
+
+    fn write(&self, parts: &mut KeyWriter) {
+        parts.name(self.thread_id.as_str()).number(self.first_seq);
+    }
+
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
+        Some(Self { thread_id: parts.thread()?, first_seq: parts.number()? })
+    }
+}

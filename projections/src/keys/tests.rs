@@ -1,0 +1,93 @@
+use std::fmt::Debug;
+
+use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
+use proptest::prelude::*;
+use uuid::Uuid;
+
+use super::{
+    RowKey,
+    card::{CardHeadKey, CardOfTaskKey, CardPartKey},
+    checkpoint::{CheckpointKey, ParkedKey},
+    ledger::{LedgerEntryKey, LedgerOfRunKey, LedgerOrderKey},
+    run::{RunKey, RunOrderKey},
+    thread::{ThreadKey, ThreadRunKey},
+};
+
+/// The parts that keys are made of, from few letters so that one name often begins another.
+#[derive(Debug, Clone)]
+struct Parts {
+    name: String,
+    run: String,
+    number: u64,
+    uuid: u128,
+    task: String,
+}
+
+fn parts() -> impl Strategy<Value = Parts> {
+    let number = prop_oneof![0..4_u64, any::<u64>()];
+    let uuid = prop_oneof![0..4_u128, any::<u128>()];
+    ("[-_aZ0]{1,4}", "[-_aZ0]{1,4}", number, uuid, "[\\x00a\u{ff}漢]{1,3}")
+        .prop_map(|(name, run, number, uuid, task)| Parts { name, run, number, uuid, task })
+}
+
+impl Parts {
+    fn thread(&self) -> ThreadId {
+        ThreadId::new(self.name.clone()).unwrap()
+    }
+    fn run(&self) -> RunId {
+        RunId::new(self.run.clone()).unwrap()
+    }
+    fn delegation(&self) -> DelegationId {
+        DelegationId::from_uuid(Uuid::from_u128(self.uuid))
+    }
+}
+
+/// Both come back as they were, and the order of the bytes is the order of the parts.
+fn check<K: RowKey + Ord + Debug>(make: impl Fn(&Parts) -> K, one: &Parts, other: &Parts) {
+    let (one, other) = (make(one), make(other));
+    for key in [&one, &other] {
+        let bytes = key.encode();
+        assert_eq!(bytes[0], K::KIND as u8);
+        assert_eq!(K::decode(&bytes).as_ref(), Some(key));
+        assert_eq!(K::decode(&bytes[1..]).as_ref(), None, "another kind, or nothing");
+    }
+    assert_eq!(one.encode().cmp(&other.encode()), one.cmp(&other), "{one:?} against {other:?}");
+}
+
+proptest! {
+    #[test]
+    fn keys_come_back_and_keep_their_order(a in parts(), b in parts()) {
+        check(|p| CheckpointKey { view: p.name.clone() }, &a, &b);
+        check(|p| ParkedKey { view: p.name.clone(), position: p.number }, &a, &b);
+        check(|p| ThreadKey { thread_id: p.thread() }, &a, &b);
+        check(|p| ThreadRunKey { thread_id: p.thread(), run_id: p.run() }, &a, &b);
+        check(|p| RunKey { thread_id: p.thread(), run_id: p.run() }, &a, &b);
+        check(|p| RunOrderKey { thread_id: p.thread(), first_seq: p.number }, &a, &b);
+        check(|p| LedgerEntryKey { thread_id: p.thread(), delegation_id: p.delegation() }, &a, &b);
+        check(|p| LedgerOrderKey { thread_id: p.thread(), first_seq: p.number }, &a, &b);
+        check(|p| LedgerOfRunKey { thread_id: p.thread(), run_id: p.run(), first_seq: p.number }, &a, &b);
+        check(|p| CardHeadKey { thread_id: p.thread(), delegation_id: p.delegation() }, &a, &b);
+        check(
+            |p| CardPartKey { thread_id: p.thread(), delegation_id: p.delegation(), seq: p.number },
+            &a,
+            &b,
+        );
+        check(
+            |p| {
+                let task_id = ToolCallId::new(p.task.clone()).unwrap();
+                CardOfTaskKey { thread_id: p.thread(), run_id: p.run(), task_id }
+            },
+            &a,
+            &b,
+        );
+    }
+}
+
+#[test]
+fn a_key_that_is_cut_or_too_long_is_no_key() {
+    let key = RunOrderKey { thread_id: ThreadId::new("t").unwrap(), first_seq: 7 }.encode();
+    for length in 0..key.len() {
+        assert_eq!(RunOrderKey::decode(&key[..length]), None, "{length} bytes");
+    }
+    assert_eq!(RunOrderKey::decode(&[key.as_slice(), &[0]].concat()), None);
+}

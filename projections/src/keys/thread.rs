@@ -1,0 +1,45 @@
+//! Kinds 3 and 4: threads, and which runs were counted for them.
+
+use domain::ids::{RunId, ThreadId};
+
+use super::{KeyKind, KeyReader, KeyWriter, RowKey};
+use crate::views::thread::ThreadRow;
+
+/// Kind 3: thread → thread.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ThreadKey {
+    pub(crate) thread_id: ThreadId,
+}
+
+impl RowKey for ThreadKey {
+    const KIND: KeyKind = KeyKind::Thread;
+    type Row = ThreadRow;
+
+    fn write(&self, parts: &mut KeyWriter) {
+        parts.name(self.thread_id.as_str());
+    }
+
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
+        Some(Self { thread_id: parts.thread()? })
+    }
+}
+
+/// Kind 4: thread, run → nothing. That it is there says that the run was counted.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ThreadRunKey {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) run_id: RunId,
+}
+
+impl RowKey for ThreadRunKey {
+    const KIND: KeyKind = KeyKind::ThreadRun;
+    type Row = ();
+
+    fn write(&self, parts: &mut KeyWriter) {
+        parts.name(self.thread_id.as_str()).name(self.run_id.as_str());
+    }
+
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
+        Some(Self { thread_id: parts.thread()?, run_id: parts.run()? })
+    }
+}

@@ -1,0 +1,167 @@
+//! The rows that one page of events touches: each is decoded once and encoded once, however often
+//! it is touched.
+
+use std::{any::Any, collections::HashMap};
+
+use eventlog::engine::Batch;
+
+use crate::{
+    keys::{Row, RowKey},
+    store::{ROWS, RowError, Snapshot},
+};
+
+/// The rows of one view while a page is folded. Nothing is written before `write_to`; to drop it
+/// is to undo all of it.
+pub(crate) struct Rows<'s> {
+    snapshot: &'s Snapshot<'s>,
+    slots: HashMap<Vec<u8>, Slot>,
+}
+
+/// A row that was touched.
+struct Slot {
+    row: Option<Box<dyn TouchedRow>>,
+    is_changed: bool,
+}
+
+/// A row of any type, and how it becomes bytes.
+trait TouchedRow {
+    fn encode(&self) -> Result<Vec<u8>, serde_json::Error>;
+    fn as_any(&self) -> &dyn Any;
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<R: Row> TouchedRow for R {
+    fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+impl<'s> Rows<'s> {
+    pub(crate) fn new(snapshot: &'s Snapshot<'s>) -> Self {
+        Self { snapshot, slots: HashMap::new() }
+    }
+
+    /// The row under a key.
+    pub(crate) fn get<K: RowKey>(&mut self, key: &K) -> Result<Option<&K::Row>, RowError> {
+        let slot = self.slot::<K>(key.encode())?;
+        Ok(slot.row.as_deref().and_then(|row| row.as_any().downcast_ref()))
+    }
+
+    /// Puts a row under a key, in place of any before.
+    pub(crate) fn put<K: RowKey>(&mut self, key: &K, row: K::Row) {
+        self.slots.insert(key.encode(), Slot { row: Some(Box::new(row)), is_changed: true });
+    }
+
+    /// Replaces the row under a key by what a fold makes of it. Gives the row if it is a new one.
+    pub(crate) fn update<K: RowKey>(
+        &mut self,
+        key: &K,
+        fold: impl FnOnce(Option<K::Row>) -> Option<K::Row>,
+    ) -> Result<Option<&K::Row>, RowError> {
+        let slot = self.slot::<K>(key.encode())?;
+        let before = slot.row.take().and_then(|row| row.into_any().downcast().ok()).map(|row| *row);
+        let was_there = before.is_some();
+        let after = fold(before);
+        slot.is_changed |= was_there || after.is_some();
+        slot.row = after.map(|row| Box::new(row) as Box<dyn TouchedRow>);
+        let row = slot.row.as_deref().and_then(|row| row.as_any().downcast_ref());
+        Ok(row.filter(|_| !was_there))
+    }
+
+    /// Adds what has changed to a batch.
+    pub(crate) fn write_to(self, batch: &mut Batch) -> Result<(), RowError> {
+        for (key, slot) in self.slots {
+            match slot.row {
+                _ if !slot.is_changed => {}
+                Some(row) => batch.put(ROWS, key, row.encode().map_err(RowError::Unencodable)?),
+                None => batch.delete(ROWS, key),
+            }
+        }
+        Ok(())
+    }
+
+    /// The slot of a key, filled from the store at the first touch. The kind in the key's first
+    /// byte fixes the type of the row, so a slot always holds the type that its key asks for.
+    fn slot<K: RowKey>(&mut self, key: Vec<u8>) -> Result<&mut Slot, RowError> {
+        use std::collections::hash_map::Entry;
+        match self.slots.entry(key) {
+            Entry::Occupied(slot) => Ok(slot.into_mut()),
+            Entry::Vacant(vacant) => {
+                let row = self.snapshot.get_encoded::<K::Row>(K::KIND, vacant.key())?;
+                let row = row.map(|row| Box::new(row) as Box<dyn TouchedRow>);
+                Ok(vacant.insert(Slot { row, is_changed: false }))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::ids::{RunId, ThreadId};
+    use eventlog::engine::Engine;
+
+    use super::*;
+    use crate::{keys::run::RunOrderKey, store::Store};
+
+    fn key(first_seq: u64) -> RunOrderKey {
+        RunOrderKey { thread_id: ThreadId::new("t").unwrap(), first_seq }
+    }
+
+    fn run(name: &str) -> RunId {
+        RunId::new(name).unwrap()
+    }
+
+    fn commit(store: &Store, touch: impl FnOnce(&mut Rows<'_>)) -> usize {
+        let mut batch = Batch::new();
+        let snapshot = store.snapshot();
+        let mut rows = Rows::new(&snapshot);
+        touch(&mut rows);
+        rows.write_to(&mut batch).unwrap();
+        drop(snapshot);
+        let writes = batch.len();
+        store.commit(batch).unwrap();
+        writes
+    }
+
+    #[test]
+    fn a_row_is_written_once_however_often_it_is_touched() {
+        let store = Store::new(Engine::in_memory(&[ROWS]));
+        let writes = commit(&store, |rows| {
+            assert_eq!(rows.get(&key(1)).unwrap(), None);
+            assert_eq!(rows.update(&key(1), |_| Some(run("a"))).unwrap(), Some(&run("a")));
+            assert_eq!(rows.update(&key(1), |row| row).unwrap(), None, "it is not new any more");
+            rows.put(&key(1), run("b"));
+            assert_eq!(rows.get(&key(1)).unwrap(), Some(&run("b")));
+            assert_eq!(rows.update(&key(2), |_| None).unwrap(), None);
+        });
+        assert_eq!(writes, 1);
+        assert_eq!(store.snapshot().get(&key(1)).unwrap(), Some(run("b")));
+    }
+
+    #[test]
+    fn what_was_only_read_is_not_written_and_what_is_folded_away_is_deleted() {
+        let store = Store::new(Engine::in_memory(&[ROWS]));
+        commit(&store, |rows| rows.put(&key(1), run("a")));
+        assert_eq!(commit(&store, |rows| assert_eq!(rows.get(&key(1)).unwrap(), Some(&run("a")))), 0);
+        assert_eq!(commit(&store, |rows| assert_eq!(rows.update(&key(1), |_| None).unwrap(), None)), 1);
+        assert_eq!(store.snapshot().get(&key(1)).unwrap(), None);
+    }
+
+    #[test]
+    fn a_damaged_row_is_named() {
+        let store = Store::new(Engine::in_memory(&[ROWS]));
+        let mut batch = Batch::new();
+        batch.put(ROWS, key(1).encode(), b"no json".to_vec());
+        store.commit(batch).unwrap();
+        let error = store.snapshot().get(&key(1)).unwrap_err();
+        assert!(error.is_damage() && error.to_string().contains("RunOrder"), "{error}");
+    }
+}

@@ -1,0 +1,97 @@
+//! A page of the log, decoded once for all views.
+
+use std::{collections::BTreeMap, error::Error};
+
+use domain::{event::Logged, limits::ERROR_DETAIL_CHARS_MAX, text};
+use eventlog::{EventLog, Position, ReadError, RecordedEvent};
+
+use crate::{
+    rows::Rows,
+    store::{RowError, Snapshot},
+    view::{FoldError, Registered},
+};
+
+/// Positions that a view skips, each with the reason.
+pub(super) type Poison = BTreeMap<u64, String>;
+
+/// A page with at least one event.
+pub(super) struct Page {
+    facts: Vec<Logged>,
+    undecodable: Poison,
+    last: RecordedEvent,
+}
+
+impl Page {
+    /// The next page after a position; none at the head of the log.
+    pub(super) fn read(log: &EventLog, after: Position, limit: usize) -> Result<Option<Self>, ReadError> {
+        let recorded = log.read_all(after, limit)?;
+        let (mut facts, mut undecodable) = (Vec::with_capacity(recorded.len()), Poison::new());
+        // Views are about threads; other streams say nothing to them.
+        for event in recorded.iter().filter(|event| event.stream.thread_id().is_some()) {
+            match eventlog::decode(event) {
+                Ok(fact) => facts.push(fact),
+                Err(error) => drop(undecodable.insert(event.position.get(), chain(&error))),
+            }
+        }
+        Ok(recorded.into_iter().next_back().map(|last| Self { facts, undecodable, last }))
+    }
+
+    /// The last event.
+    pub(super) fn last(&self) -> &RecordedEvent {
+        &self.last
+    }
+
+    /// Folds what a view has not seen yet. Gives its rows and what it skipped; none when it has
+    /// seen everything.
+    ///
+    /// When the view cannot take an event, the rows are thrown away and the page is folded again
+    /// without it: so nothing of half an event stays, and the usual case pays nothing for that.
+    pub(super) fn fold<'s>(
+        &self,
+        view: &Registered,
+        after: u64,
+        snapshot: &'s Snapshot<'s>,
+    ) -> Result<Option<(Rows<'s>, Poison)>, RowError> {
+        if self.last.position.get() <= after {
+            return Ok(None);
+        }
+        let mut poison = self.undecodable.clone();
+        poison.retain(|position, _| *position > after);
+        loop {
+            match self.try_fold(view, after, Rows::new(snapshot), &poison) {
+                Ok(rows) => return Ok(Some((rows, poison))),
+                Err((_, FoldError::Row(error))) => return Err(error),
+                Err((position, error @ FoldError::Contradiction(_))) => {
+                    poison.insert(position, chain(&error));
+                }
+            }
+        }
+    }
+
+    fn try_fold<'s>(
+        &self,
+        view: &Registered,
+        after: u64,
+        mut rows: Rows<'s>,
+        poison: &Poison,
+    ) -> Result<Rows<'s>, (u64, FoldError)> {
+        for fact in &self.facts {
+            if fact.position > after && !poison.contains_key(&fact.position) {
+                (view.apply)(fact, &mut rows).map_err(|error| (fact.position, error))?;
+            }
+        }
+        Ok(rows)
+    }
+}
+
+/// An error with all its causes, bounded: for logs and for the table of parked events.
+pub(crate) fn chain(error: &dyn Error) -> String {
+    let mut chain = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        chain.push_str(": ");
+        chain.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text::prefix(&chain, ERROR_DETAIL_CHARS_MAX).text
+}

@@ -1,0 +1,148 @@
+//! The folder of the views: rows by typed key, read from one moment, written all at once.
+
+#[cfg(test)]
+use std::sync::{Arc, atomic::AtomicU64};
+
+use eventlog::engine::{Access, Batch, Direction, Durability, Engine, EngineError, KeyRange, Keyspace, View};
+
+use crate::keys::{KeyKind, RowKey};
+
+/// All rows of all views. Most reads are of neighbours: the parts of a card, the runs of a thread.
+pub(crate) const ROWS: Keyspace = Keyspace { name: "rows", access: Access::Scanned };
+
+/// Why rows of a view could not be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RowError {
+    /// The storage engine failed.
+    #[error("could not use the views' storage")]
+    Store(#[from] EngineError),
+    /// A row is not what its key promises.
+    #[error("a {kind} row of the views is damaged; run `remit rebuild` to make the views again")]
+    Damaged {
+        /// What kind of row.
+        kind: String,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// A key is not as its kind promises.
+    #[error("a {kind} key of the views is damaged; run `remit rebuild` to make the views again")]
+    DamagedKey {
+        /// What kind of key.
+        kind: String,
+    },
+    /// A row cannot be written as JSON.
+    #[error("could not write a row of the views as JSON")]
+    Unencodable(#[source] serde_json::Error),
+}
+
+impl RowError {
+    pub(crate) fn damaged(kind: KeyKind, source: serde_json::Error) -> Self {
+        Self::Damaged { kind: format!("{kind:?}"), source }
+    }
+
+    /// Whether making the view again would help.
+    pub(crate) const fn is_damage(&self) -> bool {
+        match self {
+            Self::Damaged { .. } | Self::DamagedKey { .. } => true,
+            Self::Store(_) | Self::Unencodable(_) => false,
+        }
+    }
+}
+
+/// The rows of all views. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Store {
+    engine: Engine,
+    /// Commits that still pass before all fail.
+    #[cfg(test)]
+    pub(crate) commits_until_fault: Arc<AtomicU64>,
+}
+
+impl Store {
+    pub(crate) fn new(engine: Engine) -> Self {
+        Self {
+            engine,
+            #[cfg(test)]
+            commits_until_fault: Arc::new(AtomicU64::new(u64::MAX)),
+        }
+    }
+
+    /// The rows as of now. Keep it only while reading, and never two at once.
+    pub(crate) fn snapshot(&self) -> Snapshot<'_> {
+        Snapshot(self.engine.view())
+    }
+
+    /// Writes all or nothing. Buffered is enough: what power loss takes is the newest commits,
+    /// rows and checkpoint together, and the log gives them again.
+    pub(crate) fn commit(&self, batch: Batch) -> Result<(), RowError> {
+        #[cfg(test)]
+        self.injected_fault()?;
+        Ok(self.engine.commit(batch, Durability::Buffered)?)
+    }
+
+    #[cfg(test)]
+    fn injected_fault(&self) -> Result<(), RowError> {
+        use std::sync::atomic::Ordering;
+        let left = self
+            .commits_until_fault
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| Some(left.saturating_sub(1)));
+        match left {
+            Ok(0) => {
+                Err(RowError::Store(EngineError { action: "commit".into(), source: "injected fault".into() }))
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+}
+
+/// The rows at one moment.
+pub(crate) struct Snapshot<'a>(Box<dyn View + 'a>);
+
+impl Snapshot<'_> {
+    /// The row under a key.
+    pub(crate) fn get<K: RowKey>(&self, key: &K) -> Result<Option<K::Row>, RowError> {
+        self.get_encoded(K::KIND, &key.encode())
+    }
+
+    /// The row under a key of this kind that was encoded before.
+    pub(crate) fn get_encoded<R: crate::keys::Row>(
+        &self,
+        kind: KeyKind,
+        key: &[u8],
+    ) -> Result<Option<R>, RowError> {
+        let bytes = self.0.get(ROWS, key)?;
+        bytes
+            .map(|bytes| serde_json::from_slice(&bytes).map_err(|source| RowError::damaged(kind, source)))
+            .transpose()
+    }
+
+    /// The first `limit` rows of a range with their keys.
+    pub(crate) fn page<K: RowKey>(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(K, K::Row)>, RowError> {
+        let mut rows = Vec::new();
+        for (key, value) in self.0.page(ROWS, range, direction, limit)? {
+            let key =
+                K::decode(&key).ok_or_else(|| RowError::DamagedKey { kind: format!("{:?}", K::KIND) })?;
+            let row = serde_json::from_slice(&value).map_err(|source| RowError::damaged(K::KIND, source))?;
+            rows.push((key, row));
+        }
+        Ok(rows)
+    }
+
+    /// The first `limit` keys of a range, as they are.
+    pub(crate) fn keys(&self, range: &KeyRange, limit: usize) -> Result<Vec<Vec<u8>>, RowError> {
+        let pairs = self.0.page(ROWS, range, Direction::Forward, limit)?;
+        Ok(pairs.into_iter().map(|(key, _)| key).collect())
+    }
+}
+
+/// Puts a row under a key into a batch.
+pub(crate) fn put<K: RowKey>(batch: &mut Batch, key: &K, row: &K::Row) -> Result<(), RowError> {
+    batch.put(ROWS, key.encode(), serde_json::to_vec(row).map_err(RowError::Unencodable)?);
+    Ok(())
+}

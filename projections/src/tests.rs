@@ -1,0 +1,26 @@
+//! The views against a plain model, over random histories and under failures.
+
+mod failures;
+mod following;
+mod history;
+mod model;
+mod paging;
+mod payloads;
+mod properties;
+
+use eventlog::{EventLog, engine::Engine};
+
+use crate::{
+    Projections,
+    store::{ROWS, Store},
+    views,
+};
+
+fn store() -> Store {
+    Store::new(Engine::in_memory(&[ROWS]))
+}
+
+/// The views over a store that outlives them, as after a restart.
+fn open(store: &Store, log: &EventLog) -> Projections {
+    Projections::with_store(store.clone(), log.clone(), views::all()).expect("the views open")
+}

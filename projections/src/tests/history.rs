@@ -1,0 +1,313 @@
+//! Random histories, made by the deciders, so that they are such as can happen.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use domain::{
+    decider::Decider,
+    delegation::{Delegation, DelegationCommand},
+    event::{
+        Event, ForeignEvent, Logged, ModelEvent, ModelRetried, RefusalReason, RunEvent, ThreadCreated,
+        ThreadEvent,
+    },
+    ids::{DelegationId, EventId, RunId, ThreadId, ToolCallId, UserId},
+    message::Message,
+    run::{Run, RunCommand},
+};
+use eventlog::{Append, EventLog, Expected, Json, NewEvent, Options, Position, Scope, StreamId};
+use jiff::Timestamp;
+use proptest::prelude::*;
+use serde_json::{Map, json};
+use uuid::Uuid;
+
+use super::payloads::{
+    cap, delegation_ending, delivery, recorded, refusal, reply, request, run_ending, settings,
+};
+
+/// One thing that may happen. What it comes to depends on what has happened before.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Op {
+    pub(super) kind: u8,
+    pub(super) pick: u8,
+    pub(super) variant: u8,
+}
+
+/// How many kinds of things may happen.
+const KINDS: u8 = 18;
+const THREADS: u8 = 3;
+/// Few, so that they repeat within a run.
+const TASKS: u8 = 4;
+
+pub(super) fn ops(count: usize) -> impl Strategy<Value = Vec<Op>> {
+    let op = (0..KINDS, any::<u8>(), any::<u8>());
+    proptest::collection::vec(op.prop_map(|(kind, pick, variant)| Op { kind, pick, variant }), 0..count)
+}
+
+/// A log and what is going on in it.
+pub(super) struct World {
+    pub(super) log: EventLog,
+    runtime: tokio::runtime::Runtime,
+    ids: u128,
+    runs: Vec<SimulatedRun>,
+}
+
+struct SimulatedRun {
+    thread_id: ThreadId,
+    run_id: RunId,
+    run: Run,
+    delegations: Vec<SimulatedDelegation>,
+}
+
+struct SimulatedDelegation {
+    scope: Scope,
+    task_id: ToolCallId,
+    delegation: Delegation,
+}
+
+pub(super) fn thread_id(number: u8) -> ThreadId {
+    ThreadId::new(format!("t{}", number % THREADS)).unwrap()
+}
+
+pub(super) fn task_id(number: u8) -> ToolCallId {
+    ToolCallId::new(format!("call_{}", number % TASKS)).unwrap()
+}
+
+pub(super) fn all_threads() -> impl Iterator<Item = ThreadId> {
+    (0..THREADS).map(thread_id)
+}
+
+pub(super) fn all_tasks() -> impl Iterator<Item = ToolCallId> {
+    (0..TASKS).map(task_id)
+}
+
+/// A log in memory whose clock moves by a second with every look at it.
+pub(super) fn log() -> EventLog {
+    let seconds = AtomicI64::new(0);
+    let tick = move || Timestamp::from_second(seconds.fetch_add(1, Ordering::SeqCst)).unwrap();
+    EventLog::in_memory(Options::new(Arc::new(tick)))
+}
+
+impl World {
+    pub(super) fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        Self { log: log(), runtime, ids: 0, runs: Vec::new() }
+    }
+
+    pub(super) fn of(ops: &[Op]) -> Self {
+        let mut world = Self::new();
+        for op in ops {
+            world.happen(*op);
+        }
+        world
+    }
+
+    /// Lets something happen, if it can.
+    pub(super) fn happen(&mut self, op: Op) {
+        match op.kind {
+            0 => self.create_thread(op),
+            1 | 2 => self.start_run(op),
+            3 => self.decide_run(op, |_| RunCommand::Begin),
+            4 => self.record_of_run(op, Event::Model(ModelEvent::AiResponse(reply(op.variant)))),
+            5 => self.decide_run(op, |variant| RunCommand::End(run_ending(variant))),
+            6 | 7 => self.request_delegation(op),
+            8 => self.decide_delegation(op, |_, _| DelegationCommand::Queue { place: 1 }),
+            9 | 10 => self.decide_delegation(op, |_, _| DelegationCommand::Admit { waited_ms: 5 }),
+            11 | 12 => self.decide_delegation(op, |_, variant| recorded(variant)),
+            13 => self.decide_delegation(op, |_, variant| DelegationCommand::Cap(cap(variant))),
+            14 => self.decide_delegation(op, |_, variant| match variant % 6 {
+                0 => DelegationCommand::Refuse(refusal(task_id(0), RefusalReason::QueueTimeout)),
+                _ => DelegationCommand::End(delegation_ending(variant)),
+            }),
+            15 => self.decide_delegation(op, |task, variant| {
+                DelegationCommand::Deliver(delivery(task.clone(), variant))
+            }),
+            16 => self.record_of_run(op, Event::Run(RunEvent::Capped(cap(op.variant)))),
+            _ => self.record_oddity(op),
+        }
+    }
+
+    fn create_thread(&mut self, op: Op) {
+        let metadata = Map::from_iter([("variant".to_owned(), json!(op.variant))]);
+        let created = ThreadCreated { metadata, workspace: Some("/w".into()) };
+        self.append(thread_id(op.pick), Scope::default(), vec![Event::Thread(ThreadEvent::Created(created))]);
+    }
+
+    fn start_run(&mut self, op: Op) {
+        let run_id = RunId::new(format!("r{}", self.runs.len())).unwrap();
+        let settings = Box::new(settings(&run_id, op.variant));
+        let thread_id = thread_id(op.pick);
+        self.runs.push(SimulatedRun { thread_id, run_id, run: Run::default(), delegations: Vec::new() });
+        let newest = self.runs.len() - 1;
+        let input = vec![Message::human("hi")];
+        self.command_run(newest, RunCommand::Start { settings, input });
+    }
+
+    fn decide_run(&mut self, op: Op, command: fn(u8) -> RunCommand) {
+        if let Some(at) = pick(op.pick, self.runs.len()) {
+            self.command_run(at, command(op.variant));
+        }
+    }
+
+    fn command_run(&mut self, at: usize, command: RunCommand) {
+        if let Ok(events) = self.runs[at].run.decide(command) {
+            let scope = Scope { run_id: Some(self.runs[at].run_id.clone()), ..Scope::default() };
+            self.record(at, scope, events);
+        }
+    }
+
+    fn record_of_run(&mut self, op: Op, event: Event) {
+        let Some(at) = pick(op.pick, self.runs.len()) else { return };
+        if let Run::Open(_) = self.runs[at].run {
+            let scope = Scope { run_id: Some(self.runs[at].run_id.clone()), ..Scope::default() };
+            self.record(at, scope, vec![event]);
+        }
+    }
+
+    fn request_delegation(&mut self, op: Op) {
+        let Some(at) = pick(op.pick, self.runs.len()) else { return };
+        let (id, task_id) = (self.id(), task_id(op.variant));
+        let scope = Scope {
+            run_id: Some(self.runs[at].run_id.clone()),
+            task_id: Some(task_id.clone()),
+            delegation_id: Some(DelegationId::from_uuid(id)),
+        };
+        let command = match op.variant % 5 {
+            0 => DelegationCommand::Refuse(refusal(task_id.clone(), RefusalReason::PerRunLimit)),
+            _ => DelegationCommand::Request(Box::new(request(task_id.clone(), op.variant))),
+        };
+        self.runs[at].delegations.push(SimulatedDelegation {
+            scope,
+            task_id,
+            delegation: Delegation::Absent,
+        });
+        let newest = self.runs[at].delegations.len() - 1;
+        self.command_delegation(at, newest, command);
+    }
+
+    fn decide_delegation(&mut self, op: Op, command: fn(&ToolCallId, u8) -> DelegationCommand) {
+        let Some(at) = pick(op.pick, self.runs.len()) else { return };
+        let Some(of) = pick(op.pick / 16, self.runs[at].delegations.len()) else { return };
+        let command = command(&self.runs[at].delegations[of].task_id, op.variant);
+        self.command_delegation(at, of, command);
+    }
+
+    fn command_delegation(&mut self, at: usize, of: usize, command: DelegationCommand) {
+        let known = &mut self.runs[at].delegations[of];
+        if let Ok(events) = known.delegation.decide(command) {
+            for event in &events {
+                known.delegation.evolve(event);
+            }
+            let scope = known.scope.clone();
+            self.record(at, scope, events);
+        }
+    }
+
+    /// What others record, what nobody can read, and what contradicts itself.
+    fn record_oddity(&mut self, op: Op) {
+        let Some(at) = pick(op.pick, self.runs.len()) else { return };
+        let scope = Scope { run_id: Some(self.runs[at].run_id.clone()), ..Scope::default() };
+        let event = match op.variant % 4 {
+            0 => return self.append_unreadable(self.runs[at].thread_id.clone(), scope),
+            1 => {
+                let other = RunId::new("somebody-else").unwrap();
+                Event::Run(RunEvent::Started(settings(&other, op.variant)))
+            }
+            2 => Event::Model(ModelEvent::Retried(ModelRetried {
+                caller: "lead_agent".into(),
+                model_name: "m".into(),
+                attempt: 1,
+                max_attempts: 3,
+                wait_ms: 10,
+                reason: "transient".into(),
+                message: "503".into(),
+            })),
+            _ => Event::Foreign(ForeignEvent {
+                event_type: "subagent.step".into(),
+                category: "subagent".into(),
+                content: json!({"free": "form"}),
+                metadata: Map::new(),
+            }),
+        };
+        self.record(at, scope, vec![event]);
+    }
+
+    fn record(&mut self, at: usize, scope: Scope, events: Vec<Event>) {
+        for event in &events {
+            self.runs[at].run.evolve(event);
+        }
+        self.append(self.runs[at].thread_id.clone(), scope, events);
+    }
+
+    pub(super) fn append(&mut self, thread_id: ThreadId, scope: Scope, events: Vec<Event>) {
+        let encoded = events.iter().map(|event| eventlog::encode(event).unwrap()).collect::<Vec<_>>();
+        let events = encoded.into_iter().map(|encoded| NewEvent {
+            event_id: EventId::from_uuid(self.id()),
+            event_type: encoded.event_type,
+            schema_version: encoded.schema_version,
+            category: encoded.category,
+            scope: scope.clone(),
+            owner: UserId::new("ada").unwrap(),
+            causation_id: None,
+            correlation_id: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            content: encoded.content,
+            metadata: encoded.metadata,
+        });
+        let events = events.collect();
+        self.append_new(thread_id, events);
+    }
+
+    /// Records what claims to be a step of ours and has not its shape.
+    pub(super) fn append_unreadable(&mut self, thread_id: ThreadId, scope: Scope) {
+        let event = NewEvent {
+            event_id: EventId::from_uuid(self.id()),
+            event_type: "subagent.step".into(),
+            schema_version: 1,
+            category: "subagent".into(),
+            scope,
+            owner: UserId::new("ada").unwrap(),
+            causation_id: None,
+            correlation_id: None,
+            created_at: Timestamp::UNIX_EPOCH,
+            content: Json::empty_object(),
+            metadata: Json::empty_object(),
+        };
+        self.append_new(thread_id, vec![event]);
+    }
+
+    fn append_new(&mut self, thread_id: ThreadId, events: Vec<NewEvent>) {
+        let stream = StreamId::Thread(thread_id);
+        let append = Append { stream, expected: Expected::Any, idempotency_key: None, events };
+        self.runtime.block_on(self.log.append(append)).expect("the log takes it");
+    }
+
+    /// The runs that were started, with their threads.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (&ThreadId, &RunId)> {
+        self.runs.iter().map(|run| (&run.thread_id, &run.run_id))
+    }
+
+    /// The delegations of a run.
+    pub(super) fn delegations(&self, run_id: &RunId) -> impl Iterator<Item = DelegationId> {
+        let of_run = self.runs.iter().filter(move |run| run.run_id == *run_id);
+        of_run.flat_map(|run| run.delegations.iter().filter_map(|known| known.scope.delegation_id))
+    }
+
+    /// Everything that can be read, up to a position.
+    pub(super) fn facts(&self, last: Position) -> Vec<Logged> {
+        let mut recorded = self.log.read_all(Position::ZERO, usize::MAX).unwrap();
+        recorded.retain(|event| event.position <= last);
+        recorded.iter().filter_map(|event| eventlog::decode(event).ok()).collect()
+    }
+
+    fn id(&mut self) -> Uuid {
+        self.ids += 1;
+        Uuid::from_u128(self.ids)
+    }
+}
+
+/// Which of so many is meant.
+fn pick(pick: u8, count: usize) -> Option<usize> {
+    (count > 0).then(|| usize::from(pick) % count)
+}

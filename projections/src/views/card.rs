@@ -1,0 +1,89 @@
+//! Cards: one delegation as a person looks at it. The head changes with every event and is one
+//! row; parts are only ever added and are a row each, so that a long card stays cheap to extend.
+
+use domain::{
+    card::{Card, CardHead, CardPart},
+    event::Logged,
+    ids::{DelegationId, RunId, ThreadId, ToolCallId},
+};
+use eventlog::engine::Direction;
+
+use crate::{
+    keys::{
+        KeyKind,
+        card::{CardHeadKey, CardOfTaskKey, CardPartKey},
+    },
+    projections::Projections,
+    rows::Rows,
+    store::{RowError, Snapshot},
+    view::{FoldError, View},
+    views::ledger::delegation_of,
+};
+
+/// Names a delegation within a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TaskRef {
+    /// By the provider's id of the `task` call. It may repeat even within a run: then the newest
+    /// delegation is meant.
+    TaskId(ToolCallId),
+    /// By our id: always exactly one.
+    DelegationId(DelegationId),
+}
+
+/// The view of all cards.
+pub(crate) struct CardsView;
+
+impl View for CardsView {
+    const NAME: &'static str = "cards";
+    const VERSION: u32 = 1;
+    const KINDS: &'static [KeyKind] = &[KeyKind::CardHead, KeyKind::CardPart, KeyKind::CardOfTask];
+
+    fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        let Some(delegation_id) = delegation_of(event) else { return Ok(()) };
+        let thread_id = event.thread_id.clone();
+        let key = CardHeadKey { thread_id: thread_id.clone(), delegation_id };
+        if let Some(head) = rows.update(&key, |head| CardHead::fold(head, event))? {
+            let (run_id, task_id) = (head.entry.run_id.clone(), head.entry.task_id.clone());
+            rows.put(&CardOfTaskKey { thread_id: thread_id.clone(), run_id, task_id }, delegation_id);
+        }
+        if let Some(part) = CardPart::of(event) {
+            rows.put(&CardPartKey { thread_id, delegation_id, seq: event.seq }, part);
+        }
+        Ok(())
+    }
+}
+
+impl Projections {
+    /// The card of one delegation of a run.
+    pub fn card(
+        &self,
+        thread_id: &ThreadId,
+        run_id: &RunId,
+        task: &TaskRef,
+    ) -> Result<Option<Card>, RowError> {
+        let snapshot = self.0.store.snapshot();
+        let delegation_id = match task {
+            TaskRef::DelegationId(id) => Some(*id),
+            TaskRef::TaskId(task_id) => snapshot.get(&CardOfTaskKey {
+                thread_id: thread_id.clone(),
+                run_id: run_id.clone(),
+                task_id: task_id.clone(),
+            })?,
+        };
+        let Some(delegation_id) = delegation_id else { return Ok(None) };
+        let card = read_card(&snapshot, thread_id, delegation_id)?;
+        Ok(card.filter(|card| card.head.entry.run_id == *run_id))
+    }
+}
+
+fn read_card(
+    snapshot: &Snapshot<'_>,
+    thread_id: &ThreadId,
+    delegation_id: DelegationId,
+) -> Result<Option<Card>, RowError> {
+    let head = snapshot.get(&CardHeadKey { thread_id: thread_id.clone(), delegation_id })?;
+    let Some(head) = head else { return Ok(None) };
+    let range = CardPartKey::of_card(thread_id, delegation_id).range();
+    let parts = snapshot.page::<CardPartKey>(&range, Direction::Forward, usize::MAX)?;
+    Ok(Some(Card::assemble(head, parts.into_iter().map(|(_, part)| part))))
+}
