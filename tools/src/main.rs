@@ -1,1 +1,5 @@
-fn main() {}
+//! The `remit` command.
+
+fn main() -> std::process::ExitCode {
+    tools::main()
+}

@@ -1,0 +1,250 @@
+//! The command line: what may be written, and what it means. Nothing here does anything.
+
+use std::{net::SocketAddr, path::PathBuf};
+
+use clap::{Args, Parser, Subcommand};
+use domain::ids::{RunId, ThreadId, ToolCallId};
+
+const EXAMPLES: &str = "\
+Examples:
+  remit demo                           a lead, three subagents and a report on the files here, offline
+  remit run \"What is in this folder?\" --dir .
+  remit ledger                         what was delegated in the newest run, and what came of it
+  remit card call_2 --json             one delegation, for a program
+  remit serve                          the server, on http://127.0.0.1:8700
+
+Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused or conflict, 5 integrity.";
+
+/// Runs a lead agent and the subagents that it delegates to, and keeps a log that tells the whole
+/// story: every delegation, receipt, step and cap.
+#[derive(Debug, Parser)]
+#[command(name = "remit", version, after_help = EXAMPLES, arg_required_else_help = true)]
+#[command(infer_subcommands = false, disable_help_subcommand = false, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// What every command understands.
+    #[command(flatten)]
+    pub(crate) global: GlobalOptions,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command understands, before or after its name.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct GlobalOptions {
+    /// The data folder [default: log.path of the configuration, else ./remit-data]
+    #[arg(long, global = true, value_name = "PATH")]
+    pub(crate) data: Option<PathBuf>,
+    /// The configuration file [default: remit.yaml or remit.toml in this folder, if there is one]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Print JSON on standard output; everything else goes to standard error
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Speak to a running server instead of opening the data folder
+    #[arg(long, global = true, value_name = "URL", conflicts_with = "data")]
+    pub(crate) server: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Show what Remit does, offline: a lead, three subagents and a report on real files
+    Demo(DemoArguments),
+    /// Give a lead agent one task, and watch it and its subagents work
+    Run(RunArguments),
+    /// Serve HTTP until it is told to stop
+    Serve(ServeArguments),
+    /// List the threads
+    Threads(ThreadsArguments),
+    /// List the runs, the newest first
+    Runs(RunsArguments),
+    /// Print the events of a thread or run, in order
+    Events(EventsArguments),
+    /// Show what was delegated, and what came of it
+    Ledger(LedgerArguments),
+    /// Show one delegation: what it was told, what it did, and what it gave back
+    Card(CardArguments),
+    /// List the receipts: evidence of the tool calls that subagents made
+    Receipts(ReceiptsArguments),
+}
+
+/// `remit demo`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The folder is only read: the report goes to the outputs of the demo's own thread, in the data \
+                        folder. The model is scripted and needs neither network nor key."
+)]
+pub(crate) struct DemoArguments {
+    /// The folder to look at
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub(crate) dir: PathBuf,
+}
+
+/// `remit run`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  remit run \"Summarise the notes\" --dir ~/notes\n  remit run \"And the \
+                        longest one?\" --thread 0193a1b2\n\nCtrl-C cancels the run; a second Ctrl-C quits at once."
+)]
+pub(crate) struct RunArguments {
+    /// What to do, in your words
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: String,
+    /// The folder that the agents work in, instead of the thread's own
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+    /// The lead's model, by its name in the configuration
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Go on with this thread instead of starting a new one
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+}
+
+/// `remit serve`.
+#[derive(Debug, Args)]
+#[command(after_help = "Runs that were cut off by a crash or a stop go on when the server starts again.")]
+pub(crate) struct ServeArguments {
+    /// The address to listen on [default: server.listen of the configuration, else 127.0.0.1:8700]
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<SocketAddr>,
+}
+
+/// Which thread and run a question is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub(crate) struct Selection {
+    /// The thread, or the beginning of its id [default: the newest run's]
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+    /// The run, or the beginning of its id
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<RunId>,
+}
+
+/// `remit threads`.
+#[derive(Debug, Args)]
+pub(crate) struct ThreadsArguments {
+    /// Rows at most [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// `remit runs`.
+#[derive(Debug, Args)]
+pub(crate) struct RunsArguments {
+    /// Only the runs of this thread
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+    /// Rows at most [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+    /// As it was when this seq of the thread was the last
+    #[arg(long, value_name = "SEQ", requires = "thread")]
+    pub(crate) as_of: Option<u64>,
+}
+
+/// `remit events`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  remit events --event-types subagent.start,subagent.end\n  remit events --run \
+                        0193a1b2 --task-id call_2 --after-seq 40 --limit 20"
+)]
+pub(crate) struct EventsArguments {
+    /// Which thread and run.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Only those of this task: the provider's id, or a delegation's
+    #[arg(long, value_name = "TASK")]
+    pub(crate) task_id: Option<ToolCallId>,
+    /// Only these types, separated by commas
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub(crate) event_types: Option<Vec<String>>,
+    /// Only those after this seq
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    pub(crate) after_seq: u64,
+    /// Rows at most [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) limit: Option<usize>,
+}
+
+/// `remit ledger`.
+#[derive(Debug, Args)]
+pub(crate) struct LedgerArguments {
+    /// Which thread and run.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// As it was when this seq of the thread was the last
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) as_of: Option<u64>,
+}
+
+/// `remit card`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  remit card call_2\n  remit card --run 0193a1b2 --task-id call_2 --as-of 30"
+)]
+pub(crate) struct CardArguments {
+    /// Which thread and run.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Which delegation.
+    #[command(flatten)]
+    pub(crate) task: RequiredTask,
+    /// As it was when this seq of the thread was the last
+    #[arg(long, value_name = "SEQ")]
+    pub(crate) as_of: Option<u64>,
+}
+
+/// `remit receipts`.
+#[derive(Debug, Args)]
+pub(crate) struct ReceiptsArguments {
+    /// Which thread and run.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Which delegation; all of them when none is named.
+    #[command(flatten)]
+    pub(crate) task: OptionalTask,
+}
+
+/// A delegation that must be named, in one of two places.
+#[derive(Debug, Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct RequiredTask {
+    /// The delegation: its task id, or its delegation id or the beginning of it
+    #[arg(value_name = "TASK")]
+    task: Option<ToolCallId>,
+    /// The same, as an option
+    #[arg(long, value_name = "TASK")]
+    task_id: Option<ToolCallId>,
+}
+
+impl RequiredTask {
+    /// The delegation.
+    pub(crate) fn name(&self) -> Option<&ToolCallId> {
+        self.task.as_ref().or(self.task_id.as_ref())
+    }
+}
+
+/// A delegation that may be named, in one of two places.
+#[derive(Debug, Args)]
+#[group(required = false, multiple = false)]
+pub(crate) struct OptionalTask {
+    /// The delegation: its task id, or its delegation id or the beginning of it
+    #[arg(value_name = "TASK")]
+    task: Option<ToolCallId>,
+    /// The same, as an option
+    #[arg(long, value_name = "TASK")]
+    task_id: Option<ToolCallId>,
+}
+
+impl OptionalTask {
+    /// The delegation, if one was named.
+    pub(crate) fn name(&self) -> Option<&ToolCallId> {
+        self.task.as_ref().or(self.task_id.as_ref())
+    }
+}
+
+#[cfg(test)]
+mod tests;

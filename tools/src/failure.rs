@@ -1,0 +1,214 @@
+//! How a command fails: the exit code that scripts rely on, and what a person is told.
+
+use std::{fmt, io};
+
+use contracts::wire::problem::ProblemCode;
+use eventlog::{OpenError, ReadError, store::StoreError};
+
+/// The exit codes of the interface.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Exit {
+    /// Everything that was asked for is done.
+    Done = 0,
+    /// It was tried, and it failed.
+    Failed = 1,
+    /// It was asked for in a way that makes no sense.
+    Usage = 2,
+    /// What it is about does not exist.
+    NotFound = 3,
+    /// Something or somebody is in the way.
+    Refused = 4,
+    /// What is stored is not what was written.
+    Integrity = 5,
+}
+
+/// A failure that knows its exit code, and often what to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+    hint: Option<String>,
+}
+
+impl Failure {
+    /// A failure with this exit code, in words that say what was being done.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self { exit, message: message.into(), hint: None }
+    }
+
+    /// There is no such thing.
+    pub(crate) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(Exit::NotFound, message)
+    }
+
+    /// The options do not go together, or one of them has a value that it cannot have.
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    /// Adds what to do about it.
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// What a person reads about an error: what was being done, then each cause, then what to do.
+pub(crate) fn explain(error: &anyhow::Error) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for cause in error.chain() {
+        let text = cause.to_string();
+        if lines.last().is_none_or(|above| !above.ends_with(&text)) {
+            lines.push(text);
+        }
+    }
+    let mut text = format!("error: {}", lines.join("\n  because: "));
+    if let Some(hint) = error.downcast_ref::<Failure>().and_then(|failure| failure.hint.as_ref()) {
+        text.push_str(&format!("\nhint: {hint}"));
+    }
+    text
+}
+
+/// The exit code of an error. A reader that went away (`| head`) is no failure.
+pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        return failure.exit;
+    }
+    error.chain().find_map(exit_of_cause).unwrap_or(Exit::Failed)
+}
+
+fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
+    if let Some(failure) = cause.downcast_ref::<Failure>() {
+        return Some(failure.exit);
+    }
+    if let Some(error) = cause.downcast_ref::<OpenError>() {
+        return exit_of_open(error);
+    }
+    if let Some(error) = cause.downcast_ref::<StoreError>() {
+        return exit_of_store(error);
+    }
+    if let Some(ReadError::Store(error)) = cause.downcast_ref::<ReadError>() {
+        return exit_of_store(error);
+    }
+    let is_broken_pipe =
+        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
+    is_broken_pipe.then_some(Exit::Done)
+}
+
+fn exit_of_open(error: &OpenError) -> Option<Exit> {
+    match error {
+        OpenError::Held { .. } | OpenError::HeldByUnknown { .. } => Some(Exit::Refused),
+        OpenError::HeadBehind { .. } | OpenError::HeadDiffers { .. } | OpenError::WatermarkDamaged { .. } => {
+            Some(Exit::Integrity)
+        }
+        OpenError::Store(error) => exit_of_store(error),
+        OpenError::Io { .. } | OpenError::Engine { .. } | OpenError::Format { .. } | OpenError::Writer(_) => {
+            None
+        }
+    }
+}
+
+fn exit_of_store(error: &StoreError) -> Option<Exit> {
+    match error {
+        StoreError::Damaged { .. } | StoreError::MissingEvent { .. } => Some(Exit::Integrity),
+        StoreError::Engine(_) | StoreError::Unencodable(_) | StoreError::Injected => None,
+    }
+}
+
+/// The exit code that says the same as a server's answer.
+pub(crate) const fn exit_of_problem(code: ProblemCode) -> Exit {
+    match code {
+        ProblemCode::NotFound | ProblemCode::Gone => Exit::NotFound,
+        ProblemCode::Conflict
+        | ProblemCode::Forbidden
+        | ProblemCode::Unauthenticated
+        | ProblemCode::RateLimited => Exit::Refused,
+        ProblemCode::BadRequest
+        | ProblemCode::Invalid
+        | ProblemCode::MethodNotAllowed
+        | ProblemCode::PayloadTooLarge
+        | ProblemCode::UnsupportedMediaType => Exit::Usage,
+        ProblemCode::Integrity => Exit::Integrity,
+        ProblemCode::Internal | ProblemCode::Stale | ProblemCode::Unavailable | ProblemCode::Unsupported => {
+            Exit::Failed
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use anyhow::Context as _;
+    use jiff::Timestamp;
+
+    use super::*;
+
+    #[track_caller]
+    fn check(error: impl Into<anyhow::Error>, exit: Exit, text: &str) {
+        let error = error.into();
+        assert_eq!((exit_of(&error), explain(&error).as_str()), (exit, text));
+    }
+
+    fn held(address: &str) -> OpenError {
+        OpenError::Held {
+            folder: PathBuf::from("d"),
+            pid: 7,
+            command: "remit serve".into(),
+            since: Timestamp::UNIX_EPOCH,
+            address: Some(address.to_owned()),
+        }
+    }
+
+    #[test]
+    fn a_failure_says_what_to_do() {
+        check(
+            Failure::not_found("no run r").hint("run `remit runs`"),
+            Exit::NotFound,
+            "error: no run r\nhint: run `remit runs`",
+        );
+        check(anyhow::anyhow!("plain"), Exit::Failed, "error: plain");
+    }
+
+    #[test]
+    fn causes_follow_without_repeating_themselves() {
+        let error =
+            Err::<(), _>(anyhow::anyhow!("the disk is full")).context("could not write x").unwrap_err();
+        check(error, Exit::Failed, "error: could not write x\n  because: the disk is full");
+        let error = Err::<(), _>(anyhow::anyhow!("same")).context("x: same").unwrap_err();
+        check(error, Exit::Failed, "error: x: same");
+    }
+
+    #[test]
+    fn a_held_folder_is_refused_with_the_way_round_it() {
+        let error = anyhow::Error::new(held("http://127.0.0.1:8700")).context("could not open d");
+        assert_eq!(exit_of(&error), Exit::Refused);
+        let text = explain(&error);
+        assert!(text.contains("process 7 (`remit serve`, since 1970-01-01T00:00:00Z)"), "{text}");
+        assert!(text.contains("--server http://127.0.0.1:8700"), "{text}");
+    }
+
+    #[test]
+    fn a_reader_that_went_away_is_no_failure() {
+        let gone = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert_eq!(exit_of(&anyhow::Error::new(gone).context("could not print")), Exit::Done);
+        let other = io::Error::from(io::ErrorKind::StorageFull);
+        assert_eq!(exit_of(&other.into()), Exit::Failed);
+    }
+
+    #[test]
+    fn integrity_is_told_apart() {
+        let damaged = OpenError::WatermarkDamaged { path: PathBuf::from("head") };
+        assert_eq!(exit_of(&damaged.into()), Exit::Integrity);
+        assert_eq!(exit_of_problem(ProblemCode::Integrity), Exit::Integrity);
+    }
+}

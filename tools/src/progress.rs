@@ -1,0 +1,158 @@
+//! What a run is doing, folded from its events: the lead and one line per delegation.
+
+use domain::{
+    card::CardHead,
+    event::{Event, Logged, ModelEvent, RunEvent, RunStatus},
+    ids::{DelegationId, RunId},
+    message::Message,
+    usage::Usage,
+};
+use jiff::Timestamp;
+
+pub(crate) mod lines;
+pub(crate) mod screen_lines;
+pub(crate) mod watch;
+
+/// A run as somebody watches it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Progress {
+    run_id: RunId,
+    lead: Lead,
+    delegations: Vec<(DelegationId, CardHead)>,
+    answer: Option<String>,
+    ending: Option<Ending>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Ending {
+    /// Its last status.
+    pub(crate) status: RunStatus,
+    /// What went wrong, if something did.
+    pub(crate) error: Option<String>,
+}
+
+/// What the lead does.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Lead {
+    /// Where its run stands.
+    pub(crate) status: RunStatus,
+    /// Model calls so far.
+    pub(crate) turns: u32,
+    /// Its own tokens, where reported.
+    pub(crate) usage: Option<Usage>,
+    /// The last tool that it asked for.
+    pub(crate) last_tool: Option<String>,
+    /// When the run was asked for.
+    pub(crate) started_at: Option<Timestamp>,
+    /// When it ended.
+    pub(crate) ended_at: Option<Timestamp>,
+}
+
+/// Whose line an event changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Changed {
+    /// Nobody's.
+    Nothing,
+    /// The lead's.
+    Lead,
+    /// That of the delegation at this place.
+    Delegation(usize),
+}
+
+impl Progress {
+    /// A run of which nothing is known yet.
+    pub(crate) const fn new(run_id: RunId) -> Self {
+        let lead = Lead {
+            status: RunStatus::Pending,
+            turns: 0,
+            usage: None,
+            last_tool: None,
+            started_at: None,
+            ended_at: None,
+        };
+        Self { run_id, lead, delegations: Vec::new(), answer: None, ending: None }
+    }
+
+    /// The lead.
+    pub(crate) const fn lead(&self) -> &Lead {
+        &self.lead
+    }
+
+    /// The delegations, in the order in which they were asked for.
+    pub(crate) fn delegations(&self) -> impl Iterator<Item = &CardHead> {
+        self.delegations.iter().map(|(_, head)| head)
+    }
+
+    /// The delegation at a place.
+    pub(crate) fn delegation(&self, place: usize) -> Option<&CardHead> {
+        self.delegations.get(place).map(|(_, head)| head)
+    }
+
+    /// The lead's last words, whole.
+    pub(crate) fn answer(&self) -> Option<&str> {
+        self.answer.as_deref()
+    }
+
+    /// How the run ended; none while it has not.
+    pub(crate) const fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
+    /// Takes an event of the thread, and says whose line it changed.
+    pub(crate) fn take(&mut self, logged: &Logged) -> Changed {
+        if logged.scope.run_id.as_ref() != Some(&self.run_id) {
+            return Changed::Nothing;
+        }
+        match &logged.event {
+            Event::Run(event) => self.take_run(logged, event),
+            Event::Model(event) => self.take_model(event),
+            Event::Delegation(_) | Event::Subagent(_) => self.take_delegation(logged),
+            Event::Thread(_) | Event::Tool(_) | Event::Foreign(_) => Changed::Nothing,
+        }
+    }
+
+    fn take_run(&mut self, logged: &Logged, event: &RunEvent) -> Changed {
+        match event {
+            RunEvent::Started(_) => self.lead.started_at = Some(logged.recorded_at),
+            RunEvent::StatusChanged(changed) => {
+                self.lead.status = changed.status;
+                if changed.status.is_terminal() && self.ending.is_none() {
+                    self.lead.ended_at = Some(logged.recorded_at);
+                    self.ending = Some(Ending { status: changed.status, error: changed.error.clone() });
+                }
+            }
+            RunEvent::Ended(end) if !end.result_truncated => self.answer = Some(end.result.clone()),
+            RunEvent::Capped(_) | RunEvent::Ended(_) | RunEvent::Failed(_) => return Changed::Nothing,
+        }
+        Changed::Lead
+    }
+
+    fn take_model(&mut self, event: &ModelEvent) -> Changed {
+        let ModelEvent::AiResponse(Message::Assistant(reply)) = event else { return Changed::Nothing };
+        self.lead.turns += 1;
+        Usage::add_to(&mut self.lead.usage, reply.usage);
+        if let Some(call) = reply.tool_calls.last() {
+            self.lead.last_tool = Some(call.name.clone());
+        }
+        if !reply.content.trim().is_empty() {
+            self.answer = Some(reply.content.clone());
+        }
+        Changed::Lead
+    }
+
+    fn take_delegation(&mut self, logged: &Logged) -> Changed {
+        let Some(id) = logged.scope.delegation_id else { return Changed::Nothing };
+        let place = self.delegations.iter().position(|(known, _)| *known == id);
+        let known = place.and_then(|place| self.delegation(place)).cloned();
+        let Some(head) = CardHead::fold(known, logged) else { return Changed::Nothing };
+        match place.and_then(|place| self.delegations.get_mut(place)) {
+            Some(slot) => slot.1 = head,
+            None => self.delegations.push((id, head)),
+        }
+        Changed::Delegation(place.unwrap_or(self.delegations.len() - 1))
+    }
+}
+
+#[cfg(test)]
+mod tests;

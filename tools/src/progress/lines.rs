@@ -1,0 +1,145 @@
+//! The lines of a run: state, last tool, turns, tokens and time, for the lead and each delegation.
+
+use contracts::wire::delegation::{DelegationStatus, StopReason};
+use domain::{card::CardHead, event::RunStatus, ledger::LedgerStatus, status_contract};
+use jiff::Timestamp;
+
+use super::{Changed, Progress};
+use crate::{
+    render::{
+        printable, status,
+        table::{Cell, Column, untitled},
+        tone::Tone,
+        units,
+    },
+    screen::Screen,
+};
+
+/// A description on a plain line; on a screen it gets what is left.
+const DESCRIPTION_CHARS_MAX: usize = 60;
+
+const COLUMNS: [Column; 7] = [
+    Column::text("").at_least(15),
+    Column::text("").at_least(11),
+    Column::text("").at_least(10),
+    Column::number("").at_least(8),
+    Column::number("").at_least(12),
+    Column::number("").at_least(6),
+    Column::flexible(""),
+];
+
+/// What one line says.
+struct Line {
+    who: String,
+    state: (String, Tone),
+    last_tool: Option<String>,
+    turns: u32,
+    tokens: Option<u64>,
+    ms: Option<u64>,
+    what: String,
+}
+
+/// All lines, aligned and cut to the screen: the lead's first.
+pub(crate) fn aligned(screen: Screen, progress: &Progress, now: Timestamp) -> Vec<String> {
+    let lines = std::iter::once(lead_line(progress, now))
+        .chain(progress.delegations().map(|head| delegation_line(head, now)));
+    let rows = lines.map(|line| {
+        vec![
+            Cell::new(line.who),
+            Cell::toned(line.state.0, line.state.1),
+            Cell::new(line.last_tool.unwrap_or_default()),
+            Cell::new(turns(line.turns)),
+            Cell::new(tokens(line.tokens)),
+            Cell::new(line.ms.map(units::duration).unwrap_or_default()),
+            Cell::toned(line.what, Tone::Dim),
+        ]
+    });
+    untitled(screen, &COLUMNS, rows.collect()).lines().map(ToOwned::to_owned).collect()
+}
+
+/// The line that an event changed, without any layout: for a pipe or a file.
+pub(crate) fn plain(progress: &Progress, changed: Changed, now: Timestamp) -> Option<String> {
+    let line = match changed {
+        Changed::Nothing => return None,
+        Changed::Lead => lead_line(progress, now),
+        Changed::Delegation(place) => delegation_line(progress.delegation(place)?, now),
+    };
+    let mut parts = vec![printable::line(&line.who)];
+    if !line.what.is_empty() {
+        parts.push(format!("\"{}\"", printable::short_line(&line.what, DESCRIPTION_CHARS_MAX)));
+    }
+    parts.push(line.state.0);
+    parts.extend(line.last_tool.map(|tool| printable::line(&tool)));
+    parts.extend((line.turns > 0).then(|| turns(line.turns)));
+    parts.extend(line.tokens.map(|count| tokens(Some(count))));
+    parts.extend(line.ms.map(units::duration));
+    Some(parts.join("  "))
+}
+
+fn turns(count: u32) -> String {
+    if count == 0 { String::new() } else { units::counted(u64::from(count), "turn", "turns") }
+}
+
+fn tokens(count: Option<u64>) -> String {
+    count.map(|count| format!("{} tokens", units::tokens(count))).unwrap_or_default()
+}
+
+fn lead_line(progress: &Progress, now: Timestamp) -> Line {
+    let lead = progress.lead();
+    Line {
+        who: "lead".to_owned(),
+        state: run_state(lead.status),
+        last_tool: lead.last_tool.clone().filter(|_| !lead.status.is_terminal()),
+        turns: lead.turns,
+        tokens: lead.usage.map(|usage| usage.total_tokens),
+        ms: lead.started_at.map(|from| units::elapsed_ms(from, lead.ended_at.unwrap_or(now))),
+        what: String::new(),
+    }
+}
+
+fn delegation_line(head: &CardHead, now: Timestamp) -> Line {
+    let entry = &head.entry;
+    Line {
+        who: entry.subagent_type.clone(),
+        state: status::capped_delegation(wire_status(entry.status), entry.stop_reason.map(wire_reason)),
+        last_tool: head.last_tool.clone().filter(|_| !entry.status.is_terminal()),
+        turns: head.turns,
+        tokens: entry.usage.map(|usage| usage.total_tokens),
+        ms: entry.started_at.map(|from| units::elapsed_ms(from, entry.ended_at.unwrap_or(now))),
+        what: entry.description.clone(),
+    }
+}
+
+fn run_state(run: RunStatus) -> (String, Tone) {
+    use contracts::wire::run::RunStatus as Wire;
+    let (name, tone) = status::run(match run {
+        RunStatus::Pending => Wire::Pending,
+        RunStatus::Running => Wire::Running,
+        RunStatus::Success => Wire::Success,
+        RunStatus::Error => Wire::Error,
+        RunStatus::Interrupted => Wire::Interrupted,
+        RunStatus::Timeout => Wire::Timeout,
+    });
+    (name.to_owned(), tone)
+}
+
+const fn wire_status(status: LedgerStatus) -> DelegationStatus {
+    match status {
+        LedgerStatus::Queued => DelegationStatus::Queued,
+        LedgerStatus::InProgress => DelegationStatus::InProgress,
+        LedgerStatus::Completed => DelegationStatus::Completed,
+        LedgerStatus::Failed => DelegationStatus::Failed,
+        LedgerStatus::Cancelled => DelegationStatus::Cancelled,
+        LedgerStatus::TimedOut => DelegationStatus::TimedOut,
+        LedgerStatus::PollingTimedOut => DelegationStatus::PollingTimedOut,
+        LedgerStatus::Refused => DelegationStatus::Refused,
+    }
+}
+
+const fn wire_reason(reason: status_contract::StopReason) -> StopReason {
+    match reason {
+        status_contract::StopReason::TokenCapped => StopReason::TokenCapped,
+        status_contract::StopReason::TurnCapped => StopReason::TurnCapped,
+        status_contract::StopReason::LoopCapped => StopReason::LoopCapped,
+    }
+}

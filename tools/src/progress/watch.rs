@@ -1,0 +1,66 @@
+//! Watches a run to its end: shows what it does, and cancels it when the person asks.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use domain::event::Logged;
+use jiff::Timestamp;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{Progress, screen_lines::ScreenLines};
+use crate::{
+    failure::{Exit, Failure},
+    interrupt::Interrupts,
+    output::Output,
+};
+
+/// How often running times are brought up to date: often enough for a tenth of a second to move.
+const TICK: Duration = Duration::from_millis(100);
+
+/// A run that somebody watches.
+pub(crate) trait Watched {
+    /// The next event of the thread; none when there will be no more.
+    async fn next(&mut self) -> anyhow::Result<Option<Logged>>;
+
+    /// Asks for the run's end. It still comes as an event.
+    async fn cancel(&mut self) -> anyhow::Result<()>;
+}
+
+/// Watches until the run has ended. The first interrupt cancels the run, the second gives up.
+pub(crate) async fn watch(
+    watched: &mut impl Watched,
+    mut progress: Progress,
+    output: &Output,
+) -> anyhow::Result<Progress> {
+    let mut lines = ScreenLines::new(output.messages);
+    let mut interrupts = Interrupts::new().context("could not listen for Ctrl-C")?;
+    let mut ticks = interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut is_cancelled = false;
+    while progress.ending().is_none() {
+        tokio::select! {
+            event = watched.next() => {
+                let Some(event) = event? else {
+                    lines.finish();
+                    return Err(Failure::new(Exit::Failed, "the events stopped before the run had ended").into());
+                };
+                let changed = progress.take(&event);
+                if let Some(line) = lines.show(&progress, changed, Timestamp::now()) {
+                    output.message(&line);
+                }
+            }
+            _ = ticks.tick() => lines.tick(&progress, Timestamp::now()),
+            () = interrupts.next() => {
+                if is_cancelled {
+                    lines.finish();
+                    return Err(Failure::new(Exit::Failed, "gave up on the run before it had ended").into());
+                }
+                is_cancelled = true;
+                lines.message("cancelling the run; press Ctrl-C again to quit at once");
+                watched.cancel().await?;
+            }
+        }
+    }
+    lines.finish();
+    Ok(progress)
+}

@@ -1,0 +1,17 @@
+//! How answers look to people. Values in, text out: nothing here reads, waits or prints.
+
+pub(crate) mod card;
+pub(crate) mod events;
+pub(crate) mod ledger;
+pub(crate) mod printable;
+pub(crate) mod receipts;
+pub(crate) mod runs;
+pub(crate) mod short_id;
+pub(crate) mod status;
+pub(crate) mod table;
+pub(crate) mod threads;
+pub(crate) mod tone;
+pub(crate) mod units;
+
+#[cfg(test)]
+pub(crate) mod samples;

@@ -1,0 +1,229 @@
+//! Answers for the golden files of the renderers.
+
+use contracts::wire::{
+    card::{Card, CardCall, CardCap, CardStep, StepKind},
+    delegation::{Delegation, DelegationStatus, StopReason},
+    event::EventRecord,
+    evidence::{
+        Acceptance, AcceptanceVerdict, Citation, CitationVerdict, Citations, CitationsVerdict, Receipt,
+        ReceiptOutcome,
+    },
+    run::{Run, RunStatus},
+    thread::{Thread, ThreadStatus},
+    usage::Usage,
+};
+use serde_json::{Map, json, value::RawValue};
+
+const RUN: &str = "0193a1b2-c3d4-7000-8000-000000000001";
+
+pub(crate) fn usage(total_tokens: u64) -> Usage {
+    Usage { input_tokens: total_tokens - 1, output_tokens: 1, total_tokens, cache_read_tokens: None }
+}
+
+fn delegation(task: &str, description: &str, status: DelegationStatus) -> Delegation {
+    Delegation {
+        task_id: task.into(),
+        delegation_id: format!("0193a1b2-c3d4-7000-8000-0000000000{}", task.len()),
+        run_id: RUN.into(),
+        description: description.into(),
+        subagent_type: "general-purpose".into(),
+        status,
+        stop_reason: None,
+        result_brief: None,
+        result_sha256: None,
+        error: None,
+        model_name: Some("offline".into()),
+        usage: None,
+        citations: None,
+        acceptance: None,
+        queued_at: None,
+        started_at: Some("2026-11-30T18:45:02Z".into()),
+        ended_at: Some("2026-11-30T18:45:03.25Z".into()),
+        delivered: true,
+    }
+}
+
+pub(crate) fn ledger() -> Vec<Delegation> {
+    vec![
+        Delegation {
+            usage: Some(usage(12_345)),
+            result_brief: Some("Twelve files in three folders.\nThe largest is Größe.md.".into()),
+            ..delegation("call_1", "Survey the files", DelegationStatus::Completed)
+        },
+        Delegation {
+            usage: Some(usage(900)),
+            stop_reason: Some(StopReason::TurnCapped),
+            result_brief: Some("Read as far as it got".into()),
+            ..delegation(
+                "call_2",
+                "Read 漢字の説明 and everything that it refers to",
+                DelegationStatus::Completed,
+            )
+        },
+        Delegation {
+            subagent_type: "bash".into(),
+            error: Some("bash is not available here".into()),
+            started_at: None,
+            model_name: None,
+            ..delegation("call_3", "", DelegationStatus::Refused)
+        },
+        Delegation {
+            ended_at: None,
+            delivered: false,
+            ..delegation("call_4", "Still at it", DelegationStatus::InProgress)
+        },
+    ]
+}
+
+pub(crate) fn runs() -> Vec<Run> {
+    let first = Run {
+        run_id: RUN.into(),
+        thread_id: "t-1".into(),
+        assistant_id: "lead".into(),
+        status: RunStatus::Success,
+        stop_reason: Some("turn_capped".into()),
+        error: None,
+        result: Some("The folder holds twelve files.".into()),
+        model_name: Some("offline".into()),
+        usage: Some(usage(13_245)),
+        subagent_usage: None,
+        turns: 3,
+        delegations: 3,
+        metadata: Map::new(),
+        created_at: "2026-11-30T18:45:02Z".into(),
+        updated_at: "2026-11-30T18:45:04.5Z".into(),
+        seq: 40,
+    };
+    let failed = Run {
+        run_id: "0193a1b2-c3d4-7000-8000-000000000002".into(),
+        status: RunStatus::Error,
+        stop_reason: None,
+        result: None,
+        error: Some("the model \"local\" cannot be reached".into()),
+        usage: None,
+        turns: 0,
+        delegations: 0,
+        ..first.clone()
+    };
+    vec![failed, first]
+}
+
+pub(crate) fn threads() -> Vec<Thread> {
+    vec![Thread {
+        thread_id: "0193a1b2-c3d4-7000-8000-000000000009".into(),
+        status: ThreadStatus::Busy,
+        metadata: Map::new(),
+        user_id: "default".into(),
+        seq: 1_240,
+        created_at: "2026-11-30T18:45:02Z".into(),
+        updated_at: "2026-11-30T18:45:04.5Z".into(),
+    }]
+}
+
+fn receipt(id: &str, tool: &str, outcome: ReceiptOutcome, seq: u64) -> Receipt {
+    Receipt {
+        id: id.into(),
+        tool_name: tool.into(),
+        tool_call_id: format!("call-of-{id}"),
+        args_sha256: "a".repeat(64),
+        output_sha256: "0123456789abcdef".repeat(4),
+        output_bytes: 2_048 * seq,
+        outcome,
+        started_at: "2026-11-30T18:45:02Z".into(),
+        duration_ms: 40 * seq,
+        seq,
+    }
+}
+
+fn step(message_index: u32, kind: StepKind, text: &str) -> CardStep {
+    CardStep { message_index, kind, text: text.into(), truncated: false, tool_calls: None, tool_name: None }
+}
+
+pub(crate) fn card() -> Card {
+    let call = |name: &str, args| CardCall { name: name.into(), args, args_truncated: false };
+    Card {
+        task_id: "call_1".into(),
+        delegation_id: "0193a1b2-c3d4-7000-8000-000000000006".into(),
+        status: DelegationStatus::Completed,
+        description: "Survey the files".into(),
+        prompt: Some("List what is there.\nThen read the largest file.".into()),
+        subagent_type: "general-purpose".into(),
+        model_name: Some("offline".into()),
+        usage: Some(usage(12_345)),
+        turns: 3,
+        steps: vec![
+            CardStep {
+                tool_calls: Some(vec![call("ls", json!({"path": "/mnt/user-data/workspace"}))]),
+                ..step(1, StepKind::Ai, "")
+            },
+            CardStep { tool_name: Some("ls".into()), ..step(2, StepKind::Tool, "Größe.md\nnotes/\n") },
+            CardStep {
+                tool_calls: Some(vec![call("read_file", json!({"path": "Größe.md"}))]),
+                ..step(3, StepKind::Ai, "Reading the largest file.")
+            },
+            CardStep { tool_name: Some("read_file".into()), ..step(4, StepKind::Tool, "Error: \u{1b}[2J") },
+            CardStep { tool_calls: Some(Vec::new()), ..step(5, StepKind::Ai, "Twelve files. [r1 ls]") },
+        ],
+        caps: vec![CardCap { axis: "turns".into(), action: "warn".into(), used: 3, budget: 4, seq: 30 }],
+        receipts: vec![
+            receipt("r1", "ls", ReceiptOutcome::Ok, 1),
+            receipt("r2", "read_file", ReceiptOutcome::Error, 31),
+        ],
+        citations: Some(Citations {
+            overall: CitationsVerdict::Verified,
+            items: vec![Citation {
+                text: "[r1 ls]".into(),
+                receipt_id: "r1".into(),
+                tool_name: "ls".into(),
+                verdict: CitationVerdict::Resolved,
+            }],
+        }),
+        acceptance: vec![Acceptance {
+            criterion: "file_exists: report.md".into(),
+            verdict: AcceptanceVerdict::Unmet,
+            evidence: Some("no such file".into()),
+        }],
+        result: Some("Twelve files. [r1 ls]\nThe largest is Größe.md.".into()),
+        error: None,
+        stop_reason: None,
+        seq: 33,
+    }
+}
+
+pub(crate) fn events() -> Vec<EventRecord> {
+    let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+    let record = |seq: u64, event_type: &str, content: &str| EventRecord {
+        thread_id: "t-1".into(),
+        run_id: Some(RUN.into()),
+        seq,
+        event_type: event_type.into(),
+        category: "run".into(),
+        content: raw(content),
+        metadata: raw("{}"),
+        created_at: "2026-11-30T18:45:02.5Z".into(),
+        position: seq,
+        event_id: "0193a1b2-c3d4-7000-8000-000000000100".into(),
+        schema_version: 1,
+        recorded_at: "2026-11-30T18:45:02.5Z".into(),
+        task_id: event_type.starts_with("subagent").then(|| "call_1".to_owned()),
+        delegation_id: None,
+        user_id: "default".into(),
+        causation_id: None,
+        correlation_id: None,
+        hash: "0".repeat(64),
+        created: None,
+    };
+    vec![
+        record(1, "run.status", r#"{"status":"running"}"#),
+        record(
+            2,
+            "subagent.start",
+            r#"{"task_id":"call_1","description":"Survey 漢字","model_name":"offline"}"#,
+        ),
+        record(
+            3,
+            "run.error",
+            r#"{"error":"the model cannot be reached, and that for a reason which is long"}"#,
+        ),
+    ]
+}

@@ -1,0 +1,106 @@
+//! States in words, with their colour.
+
+use contracts::wire::{
+    delegation::{DelegationStatus, StopReason},
+    evidence::{AcceptanceVerdict, CitationVerdict, CitationsVerdict, ReceiptOutcome},
+    run::RunStatus,
+    thread::ThreadStatus,
+};
+
+use super::tone::Tone;
+
+/// A run's state.
+pub(crate) const fn run(status: RunStatus) -> (&'static str, Tone) {
+    match status {
+        RunStatus::Pending => ("pending", Tone::Dim),
+        RunStatus::Running => ("running", Tone::Busy),
+        RunStatus::Success => ("success", Tone::Good),
+        RunStatus::Error => ("error", Tone::Bad),
+        RunStatus::Interrupted => ("interrupted", Tone::Warn),
+        RunStatus::Timeout => ("timeout", Tone::Bad),
+    }
+}
+
+/// A thread's state.
+pub(crate) const fn thread(status: ThreadStatus) -> (&'static str, Tone) {
+    match status {
+        ThreadStatus::Idle => ("idle", Tone::Dim),
+        ThreadStatus::Busy => ("busy", Tone::Busy),
+    }
+}
+
+/// A delegation's state.
+pub(crate) const fn delegation(status: DelegationStatus) -> (&'static str, Tone) {
+    match status {
+        DelegationStatus::Queued => ("queued", Tone::Dim),
+        DelegationStatus::InProgress => ("in progress", Tone::Busy),
+        DelegationStatus::Completed => ("completed", Tone::Good),
+        DelegationStatus::Failed => ("failed", Tone::Bad),
+        DelegationStatus::Cancelled => ("cancelled", Tone::Warn),
+        DelegationStatus::TimedOut => ("timed out", Tone::Bad),
+        DelegationStatus::PollingTimedOut => ("polling timed out", Tone::Bad),
+        DelegationStatus::Refused => ("refused", Tone::Warn),
+    }
+}
+
+/// The guard that ended a subagent early.
+pub(crate) const fn stop_reason(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::TokenCapped => "token budget",
+        StopReason::TurnCapped => "turn budget",
+        StopReason::LoopCapped => "repeated tool-call loop",
+    }
+}
+
+/// A delegation's state with the guard that ended it early: `completed (turn budget)`.
+pub(crate) fn capped_delegation(status: DelegationStatus, reason: Option<StopReason>) -> (String, Tone) {
+    let (name, tone) = delegation(status);
+    match reason {
+        Some(reason) => {
+            let tone = if tone == Tone::Good { Tone::Warn } else { tone };
+            (format!("{name} ({})", stop_reason(reason)), tone)
+        }
+        None => (name.to_owned(), tone),
+    }
+}
+
+/// What came of a tool call.
+pub(crate) const fn receipt(outcome: ReceiptOutcome) -> (&'static str, Tone) {
+    match outcome {
+        ReceiptOutcome::Ok => ("ok", Tone::Good),
+        ReceiptOutcome::Error => ("error", Tone::Bad),
+        ReceiptOutcome::Denied => ("denied", Tone::Warn),
+        ReceiptOutcome::Unknown => ("unknown", Tone::Warn),
+    }
+}
+
+/// All citations of a result together.
+pub(crate) const fn citations(verdict: CitationsVerdict) -> (&'static str, Tone) {
+    match verdict {
+        CitationsVerdict::Verified => ("verified", Tone::Good),
+        CitationsVerdict::Partial => ("partial", Tone::Warn),
+        CitationsVerdict::Unverified => ("unverified", Tone::Warn),
+        CitationsVerdict::Off => ("off", Tone::Dim),
+    }
+}
+
+/// Whether one citation resolves.
+pub(crate) const fn citation(verdict: CitationVerdict) -> (&'static str, Tone) {
+    match verdict {
+        CitationVerdict::Resolved => ("resolved", Tone::Good),
+        CitationVerdict::UnknownReceipt => ("unknown receipt", Tone::Bad),
+        CitationVerdict::WrongTool => ("wrong tool", Tone::Bad),
+        CitationVerdict::Omitted => ("omitted", Tone::Warn),
+        CitationVerdict::CitesFailedCall => ("cites failed call", Tone::Warn),
+    }
+}
+
+/// Whether a criterion holds.
+pub(crate) const fn acceptance(verdict: AcceptanceVerdict) -> (&'static str, Tone) {
+    match verdict {
+        AcceptanceVerdict::Met => ("met", Tone::Good),
+        AcceptanceVerdict::Unmet => ("unmet", Tone::Bad),
+        AcceptanceVerdict::NotCheckable => ("not checkable", Tone::Dim),
+        AcceptanceVerdict::Error => ("error", Tone::Bad),
+    }
+}

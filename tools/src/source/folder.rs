@@ -1,0 +1,171 @@
+//! Answers from the data folder itself: the views are brought to the end of the log, and asked.
+
+use anyhow::Context as _;
+use api::records;
+use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
+use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
+use eventlog::{EventFilter, EventLog, Options, RecordedEvent, Seq};
+use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
+
+use super::EventsPage;
+use crate::{
+    context::{Context, existing_data_folder},
+    failure::{Exit, Failure},
+    select::SelectedTask,
+};
+
+/// Threads or runs that are read at once.
+const ROWS_PAGE: usize = 1_000;
+
+/// An open data folder.
+pub(crate) struct Folder {
+    log: EventLog,
+    projections: Projections,
+}
+
+impl Folder {
+    /// Opens a folder that is there, and brings its views up to date.
+    pub(super) fn open(context: &Context) -> anyhow::Result<Self> {
+        let loaded = context.config(Vec::new())?;
+        let data = existing_data_folder(&loaded.config)?;
+        let doing = || format!("could not open the data folder {}", data.display());
+        let log = EventLog::open(&data, Options::default()).with_context(doing)?;
+        let projections = open_views(&data, &log)?;
+        Ok(Self { log, projections })
+    }
+
+    /// The folder of a process that has it open already.
+    pub(crate) const fn of(log: EventLog, projections: Projections) -> Self {
+        Self { log, projections }
+    }
+
+    pub(super) async fn close(self) {
+        drop(self.projections);
+        self.log.close().await;
+    }
+
+    pub(super) fn threads(&self) -> anyhow::Result<Vec<Thread>> {
+        let mut threads: Vec<Thread> = Vec::new();
+        let mut after = None;
+        loop {
+            let page =
+                self.projections.threads(after.as_ref(), ROWS_PAGE).context("could not read the threads")?;
+            let is_last = page.len() < ROWS_PAGE;
+            after = page.last().map(|row| row.thread_id.clone());
+            for row in page {
+                let newest = match &row.last_run_id {
+                    Some(run_id) => self.projections.run(&row.thread_id, run_id)?,
+                    None => None,
+                };
+                threads.push(records::thread(row, newest.map(|run| run.status)));
+            }
+            if is_last {
+                return Ok(threads);
+            }
+        }
+    }
+
+    pub(super) fn runs(&self, thread_id: &str) -> anyhow::Result<Vec<Run>> {
+        let thread_id: ThreadId = thread_id.parse()?;
+        let mut runs = Vec::new();
+        let mut before = None;
+        loop {
+            let page =
+                self.projections.runs(&thread_id, before, ROWS_PAGE).context("could not read the runs")?;
+            before = page.last().map(|row| Seq::new(row.first_seq));
+            let is_last = page.len() < ROWS_PAGE;
+            runs.extend(page.into_iter().map(records::run));
+            if is_last {
+                return Ok(runs);
+            }
+        }
+    }
+
+    pub(super) fn run(&self, thread_id: &str, run_id: &str) -> anyhow::Result<Run> {
+        let row =
+            self.projections.run(&thread_id.parse()?, &run_id.parse()?).context("could not read the run")?;
+        Ok(records::run(row.ok_or_else(|| Failure::not_found(format!("no run {run_id}")))?))
+    }
+
+    pub(super) fn runs_as_of(&self, thread_id: &str, seq: u64) -> anyhow::Result<Vec<Run>> {
+        let rows = as_of::runs_as_of(&self.log, &thread_id.parse()?, Seq::new(seq))?;
+        Ok(rows.into_iter().map(records::run).collect())
+    }
+
+    pub(super) fn events(&self, page: &EventsPage) -> anyhow::Result<Vec<EventRecord>> {
+        let mut query = EventQuery {
+            thread_id: page.thread_id.parse()?,
+            run_id: page.run_id.as_deref().map(str::parse::<RunId>).transpose()?,
+            filter: EventFilter { event_types: page.event_types.clone(), ..EventFilter::default() },
+            after: Seq::new(page.after_seq),
+            limit: page.limit,
+        };
+        let events = match &page.task {
+            None => event_page(&self.log, &query),
+            Some(task) => {
+                query.filter.delegation_id = task.parse::<DelegationId>().ok();
+                let of_ours = query.filter.delegation_id.map(|_| event_page(&self.log, &query)).transpose();
+                match of_ours.context("could not read the events")? {
+                    Some(events) if !events.is_empty() => Ok(events),
+                    // A provider may use UUIDs too.
+                    Some(_) | None => {
+                        query.filter.delegation_id = None;
+                        query.filter.task_id = Some(ToolCallId::new(task.as_str())?);
+                        event_page(&self.log, &query)
+                    }
+                }
+            }
+        };
+        let events = events.context("could not read the events")?;
+        events.iter().map(record).collect()
+    }
+
+    pub(super) fn ledger(
+        &self,
+        thread_id: &str,
+        run_id: Option<&str>,
+        seq: Option<u64>,
+    ) -> anyhow::Result<Vec<Delegation>> {
+        let thread_id: ThreadId = thread_id.parse()?;
+        let run_id = run_id.map(str::parse::<RunId>).transpose()?;
+        let entries = match seq {
+            Some(seq) => as_of::ledger_as_of(&self.log, &thread_id, run_id.as_ref(), Seq::new(seq))?,
+            None => {
+                self.projections.ledger(&thread_id, run_id.as_ref()).context("could not read the ledger")?
+            }
+        };
+        Ok(entries.iter().map(records::delegation).collect())
+    }
+
+    pub(super) fn card(&self, task: &SelectedTask, seq: Option<u64>) -> anyhow::Result<Card> {
+        let thread_id: ThreadId = task.thread_id.parse()?;
+        let run_id: RunId = task.run_id.parse()?;
+        let wanted = TaskRef::DelegationId(task.delegation_id.parse()?);
+        let card = match seq {
+            Some(seq) => as_of::card_as_of(&self.log, &thread_id, &run_id, &wanted, Seq::new(seq))?,
+            None => self.projections.card(&thread_id, &run_id, &wanted).context("could not read the card")?,
+        };
+        let missing = || match seq {
+            Some(seq) => Failure::not_found(format!(
+                "delegation {} was not yet asked for at seq {seq}",
+                task.delegation_id
+            )),
+            None => Failure::not_found(format!("no delegation {}", task.delegation_id)),
+        };
+        Ok(records::card(card.ok_or_else(missing)?))
+    }
+}
+
+/// Opens the views of a data folder and brings them to the end of the log.
+pub(crate) fn open_views(data: &std::path::Path, log: &EventLog) -> anyhow::Result<Projections> {
+    let projections =
+        Projections::open(&data.join("views"), log.clone()).context("could not open the views")?;
+    projections.catch_up().context("could not bring the views up to date")?;
+    Ok(projections)
+}
+
+fn record(event: &RecordedEvent) -> anyhow::Result<EventRecord> {
+    let damaged =
+        || Failure::new(Exit::Integrity, format!("event {} holds what is not JSON", event.position));
+    Ok(records::event(event).ok_or_else(damaged)?)
+}

@@ -1,0 +1,244 @@
+//! Answers from a running server, over HTTP.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use contracts::wire::{
+    card::Card,
+    delegation::Delegation,
+    event::EventRecord,
+    page::Page,
+    problem::Problem,
+    run::{CreateRun, Run},
+    thread::{CreateThread, Thread},
+};
+use reqwest::{Client, Method, Response, Url};
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::EventsPage;
+use crate::{
+    failure::{Exit, Failure, exit_of_problem},
+    output::program,
+    select::SelectedTask,
+};
+
+/// How long connecting may take; a server on this machine answers at once.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long the server may be silent. Streams send a heartbeat more often.
+const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// Rows of a list that are asked for at once: the most that the server gives.
+const ROWS_PAGE: usize = 200;
+
+/// A running server.
+#[derive(Debug, Clone)]
+pub(crate) struct Server {
+    base: Url,
+    client: Client,
+}
+
+/// The address of a server as a URL: a bare address is taken as HTTP.
+fn server_url(address: &str) -> String {
+    let address = address.trim().trim_end_matches('/');
+    if address.contains("://") { address.to_owned() } else { format!("http://{address}") }
+}
+
+impl Server {
+    /// Speaks to nobody yet.
+    pub(crate) fn new(address: &str) -> anyhow::Result<Self> {
+        let url = server_url(address);
+        let base = Url::parse(&url)
+            .map_err(anyhow::Error::new)
+            .context(Failure::usage(format!("{address} is not the address of a server")))?;
+        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none() {
+            let refusal = Failure::usage(format!("{address} is not the address of a server"));
+            return Err(refusal.hint("write it as http://127.0.0.1:8700").into());
+        }
+        let builder = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT);
+        let client = builder.build().context("could not make an HTTP client")?;
+        Ok(Self { base, client })
+    }
+
+    pub(super) async fn threads(&self) -> anyhow::Result<Vec<Thread>> {
+        let mut threads: Vec<Thread> = Vec::new();
+        loop {
+            let mut query = vec![("limit", ROWS_PAGE.to_string())];
+            query.extend(threads.last().map(|thread| ("after", thread.thread_id.clone())));
+            let page: Page<Thread> = self.get(&["threads"], &query).await?;
+            let is_last = !page.has_more || page.data.is_empty();
+            threads.extend(page.data);
+            if is_last {
+                return Ok(threads);
+            }
+        }
+    }
+
+    pub(super) async fn runs(&self, thread_id: &str, as_of: Option<u64>) -> anyhow::Result<Vec<Run>> {
+        let mut runs: Vec<Run> = Vec::new();
+        let mut before = None;
+        loop {
+            let mut query = vec![("limit", ROWS_PAGE.to_string())];
+            query.extend(before.map(|seq: u64| ("before_seq", seq.to_string())));
+            query.extend(as_of.map(|seq| ("as_of", seq.to_string())));
+            let page: Page<Run> = self.get(&["threads", thread_id, "runs"], &query).await?;
+            before = page.next_before_seq;
+            let is_last = !page.has_more || page.data.is_empty() || before.is_none();
+            runs.extend(page.data);
+            if is_last {
+                return Ok(runs);
+            }
+        }
+    }
+
+    pub(super) async fn events(&self, page: &EventsPage) -> anyhow::Result<Vec<EventRecord>> {
+        let mut query = vec![("limit", page.limit.to_string())];
+        query.extend((page.after_seq > 0).then(|| ("after_seq", page.after_seq.to_string())));
+        query.extend(page.event_types.as_ref().map(|types| ("event_types", types.join(","))));
+        query.extend(page.task.clone().map(|task| ("task_id", task)));
+        match &page.run_id {
+            Some(run_id) => self.get(&["threads", &page.thread_id, "runs", run_id, "events"], &query).await,
+            None => self.get(&["threads", &page.thread_id, "events"], &query).await,
+        }
+    }
+
+    pub(super) async fn ledger(
+        &self,
+        thread_id: &str,
+        run_id: Option<&str>,
+        as_of: Option<u64>,
+    ) -> anyhow::Result<Vec<Delegation>> {
+        let mut query = Vec::new();
+        query.extend(run_id.map(|run_id| ("run_id", run_id.to_owned())));
+        query.extend(as_of.map(|seq| ("as_of", seq.to_string())));
+        self.get(&["threads", thread_id, "delegations"], &query).await
+    }
+
+    pub(super) async fn card(&self, task: &SelectedTask, as_of: Option<u64>) -> anyhow::Result<Card> {
+        let query: Vec<_> = as_of.map(|seq| ("as_of", seq.to_string())).into_iter().collect();
+        let path = ["threads", &task.thread_id, "runs", &task.run_id, "tasks", &task.delegation_id, "card"];
+        self.get(&path, &query).await
+    }
+
+    /// One run.
+    pub(crate) async fn run(&self, thread_id: &str, run_id: &str) -> anyhow::Result<Run> {
+        self.get(&["threads", thread_id, "runs", run_id], &[]).await
+    }
+
+    /// Makes a thread.
+    pub(crate) async fn create_thread(&self) -> anyhow::Result<Thread> {
+        self.post(&["threads"], &CreateThread::default()).await
+    }
+
+    /// Starts a run.
+    pub(crate) async fn start_run(&self, thread_id: &str, request: &CreateRun) -> anyhow::Result<Run> {
+        self.post(&["threads", thread_id, "runs"], request).await
+    }
+
+    /// Cancels a run.
+    pub(crate) async fn cancel_run(&self, thread_id: &str, run_id: &str) -> anyhow::Result<()> {
+        let path = ["threads", thread_id, "runs", run_id, "cancel"];
+        self.send(Method::POST, &path, &[], None::<&()>).await.map(drop)
+    }
+
+    /// Follows the events of a run from its beginning.
+    pub(crate) async fn stream(&self, thread_id: &str, run_id: &str) -> anyhow::Result<Response> {
+        self.send(Method::GET, &["threads", thread_id, "runs", run_id, "stream"], &[], None::<&()>).await
+    }
+
+    async fn get<T: DeserializeOwned>(&self, path: &[&str], query: &[(&str, String)]) -> anyhow::Result<T> {
+        let response = self.send(Method::GET, path, query, None::<&()>).await?;
+        self.read(response).await
+    }
+
+    async fn post<T: DeserializeOwned>(&self, path: &[&str], body: &impl Serialize) -> anyhow::Result<T> {
+        let response = self.send(Method::POST, path, &[], Some(body)).await?;
+        self.read(response).await
+    }
+
+    async fn read<T: DeserializeOwned>(&self, response: Response) -> anyhow::Result<T> {
+        let text =
+            response.text().await.with_context(|| format!("could not read the answer of {}", self.base))?;
+        serde_json::from_str(&text).with_context(|| {
+            format!("{} gave an answer that this version of remit does not understand", self.base)
+        })
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &[&str],
+        query: &[(&str, String)],
+        body: Option<&impl Serialize>,
+    ) -> anyhow::Result<Response> {
+        let mut request = self.client.request(method, self.url(path, query)?);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.map_err(|error| self.unreachable(error))?;
+        if response.status().is_success() { Ok(response) } else { Err(self.refusal(response).await) }
+    }
+
+    /// Each segment is escaped, so that an id cannot become a path.
+    fn url(&self, path: &[&str], query: &[(&str, String)]) -> anyhow::Result<Url> {
+        let mut url = self.base.clone();
+        let no_base = || Failure::usage(format!("{} cannot be the address of a server", self.base));
+        url.path_segments_mut().map_err(|()| no_base())?.pop_if_empty().push("api").extend(path);
+        if !query.is_empty() {
+            url.query_pairs_mut().extend_pairs(query.iter().map(|(name, value)| (*name, value.as_str())));
+        }
+        Ok(url)
+    }
+
+    fn unreachable(&self, error: reqwest::Error) -> anyhow::Error {
+        let failure = Failure::new(Exit::Failed, format!("could not reach a server at {}", self.base));
+        let hint =
+            format!("start one with `{} serve`, or leave out --server to read the data folder", program());
+        anyhow::Error::new(error).context(failure.hint(hint))
+    }
+
+    async fn refusal(&self, response: Response) -> anyhow::Error {
+        let status = response.status();
+        let text = response.text().await.unwrap_or_default();
+        match serde_json::from_str::<Problem>(&text) {
+            Ok(problem) => Failure::new(exit_of_problem(problem.code), problem.detail).into(),
+            Err(_) => {
+                let what = format!("{} answered {status}, and not as a Remit server does", self.base);
+                Failure::new(Exit::Failed, what).into()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_needs_no_scheme() {
+        for (address, expected) in [
+            ("127.0.0.1:8700", "http://127.0.0.1:8700"),
+            ("http://127.0.0.1:8700/", "http://127.0.0.1:8700"),
+            ("https://remit.example", "https://remit.example"),
+        ] {
+            assert_eq!(server_url(address), expected);
+        }
+        for bad in ["ftp://x", "http://", "unix:///run/x"] {
+            assert_eq!(crate::failure::exit_of(&Server::new(bad).unwrap_err()), Exit::Usage, "{bad}");
+        }
+    }
+
+    #[test]
+    fn ids_stay_within_their_segment() {
+        let server = Server::new("http://h:1/base/").unwrap();
+        let url = server.url(&["threads", "a/../b?c", "runs"], &[("task_id", "x&y=z".into())]).unwrap();
+        assert_eq!(url.as_str(), "http://h:1/base/api/threads/a%2F..%2Fb%3Fc/runs?task_id=x%26y%3Dz");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_is_not_there_is_named() {
+        // Nothing listens on port 1 of this machine.
+        let server = Server::new("127.0.0.1:1").unwrap();
+        let error = crate::failure::explain(&server.threads().await.unwrap_err());
+        assert!(error.starts_with("error: could not reach a server at http://127.0.0.1:1/"), "{error}");
+        assert!(error.contains("serve`, or leave out --server"), "{error}");
+    }
+}
