@@ -1,6 +1,9 @@
 //! Citations: how a subagent's report points at its receipts. One function writes them, for
 //! examples in prompts, and one finds them, so the two cannot disagree.
 
+mod verdict;
+
+pub use self::verdict::{CheckedCitation, Citations, Cited, Overall, Verdict};
 use crate::receipt::ReceiptId;
 
 /// A citation in a report. That it is well formed says nothing of whether the receipt exists.

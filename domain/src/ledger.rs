@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    citation::Citations,
     event::{DelegationEvent, EndStatus, Event, Logged, SubagentEnded, SubagentEvent},
     ids::{DelegationId, RunId, ToolCallId},
     limits::{BRIEF_CHARS_MAX, LEDGER_DESCRIPTION_CHARS_MAX},
@@ -101,6 +102,9 @@ pub struct LedgerEntry {
     pub model_name: Option<String>,
     /// Its tokens, where reported.
     pub usage: Option<Usage>,
+    /// What became of the citations of its result.
+    #[serde(default)]
+    pub citations: Option<Citations>,
     /// When the lead asked.
     pub requested_at: Timestamp,
     /// When it began to wait.
@@ -167,6 +171,7 @@ impl LedgerEntry {
             error: None,
             model_name: None,
             usage: None,
+            citations: None,
             requested_at: logged.recorded_at,
             queued_at: None,
             started_at: None,
@@ -226,6 +231,7 @@ impl LedgerEntry {
         self.result_sha256.clone_from(&end.result_sha256);
         self.error = end.error.as_ref().map(brief);
         self.usage = end.usage;
+        self.citations.clone_from(&end.citations);
         self.ended_at = Some(logged.recorded_at);
     }
 }

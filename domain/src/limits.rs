@@ -65,6 +65,9 @@ pub const ACCEPTANCE_CRITERIA_MAX: usize = 20;
 /// One acceptance criterion (facts §3.10).
 pub const ACCEPTANCE_CRITERION_CHARS_MAX: usize = 500;
 
+/// The newest receipts of a delegation that its report may cite.
+pub const CITED_RECEIPTS_MAX: usize = 64;
+
 /// Rows of a page of events (facts §8).
 pub const EVENTS_PAGE_RANGE: RangeInclusive<u32> = 1..=2_000;
 /// Rows of a page of events when no limit is asked for (facts §8).

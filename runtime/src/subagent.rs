@@ -7,6 +7,7 @@ use std::{panic::AssertUnwindSafe, sync::PoisonError, time::Duration};
 
 use domain::{
     agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
+    citation::Citations,
     delegation::{Delegation, DelegationCommand, DelegationEnding},
     event::{CancelReason, DelegationRequested, Event, RefusalReason, Scope, SubagentEnded, SubagentEvent},
     message::Message,
@@ -55,43 +56,6 @@ pub(crate) enum Ended {
     Refused { reason: RefusalReason, message: String },
     /// Nothing can be recorded any more.
     Unrecorded(RecordError),
-}
-
-/// Where the work of a delegation can be looked up.
-#[derive(Debug, Clone)]
-pub(crate) struct Trail {
-    scope: Scope,
-    turns: u32,
-    steps: u32,
-    receipts: u32,
-}
-
-impl Trail {
-    fn of(scope: &Scope, end: &SubagentEnded) -> Self {
-        Self { scope: scope.clone(), turns: end.turns, steps: end.steps, receipts: end.receipts }
-    }
-
-    /// Additive keys of the tool message's metadata.
-    pub(crate) fn metadata(&self) -> Map<String, Value> {
-        let last = (self.receipts > 0).then(|| ReceiptId::numbered(self.receipts));
-        Map::from_iter([
-            ("delegation_id".to_owned(), json!(self.scope.delegation_id)),
-            ("subagent_turns".to_owned(), json!(self.turns)),
-            ("subagent_steps".to_owned(), json!(self.steps)),
-            ("subagent_last_receipt".to_owned(), json!(last)),
-        ])
-    }
-
-    /// The same for the lead to read.
-    pub(crate) fn text(&self) -> String {
-        let id = self.scope.delegation_id.map(|id| id.to_string()).unwrap_or_default();
-        let last = if self.receipts > 0 {
-            format!(", last receipt {}", ReceiptId::numbered(self.receipts))
-        } else {
-            String::new()
-        };
-        format!("\nPartial work: delegation {id}, {} turns, {} steps{last}.", self.turns, self.steps)
-    }
 }
 
 /// What is left to do for a delegation from before a restart; `None` when nothing is.
@@ -172,102 +136,6 @@ impl Subagent {
         }
     }
 
-    /// Waits for a slot: `Err(None)` when the work was stopped meanwhile.
-    async fn slot(&self, entry: Entry) -> Result<Slot, Option<(RefusalReason, String)>> {
-        let queue_timeout = self.context.services.queue_timeout;
-        let waiting = match entry {
-            Entry::Admitted(slot) => return if self.is_stopped() { Err(None) } else { Ok(slot) },
-            Entry::Full => {
-                return Err(Some((RefusalReason::QueueFull, "the queue for a subagent slot is full".into())));
-            }
-            Entry::Waiting(waiting) => waiting,
-        };
-        tokio::select! {
-            biased;
-            () = self.stop.stopped() => Err(None),
-            slot = waiting.admitted() => Ok(slot),
-            () = tokio::time::sleep(queue_timeout) => {
-                let waited = queue_timeout.as_secs();
-                let message = format!("no subagent slot became free within {waited} seconds; do this part yourself or ask again later");
-                Err(Some((RefusalReason::QueueTimeout, message)))
-            }
-        }
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.token().is_cancelled()
-    }
-
-    /// Works under the time limit. The slot is given back after the end is recorded.
-    async fn run(&self, slot: Slot, agent: Agent) -> Result<Ended, RecordError> {
-        let _slot = slot;
-        let model = match self.context.services.models.get(&self.request.model_name) {
-            Ok(model) => model,
-            Err(unknown) => {
-                let error = unknown.to_string();
-                return self.end(DelegationEnding::Failed { error, stop_reason: None }, &agent).await;
-            }
-        };
-        let services = &self.context.services;
-        let confinement = services.confinement.as_ref().ok().cloned();
-        let mut agent_loop = AgentLoop {
-            agent,
-            recorder: self.recorder(),
-            model,
-            tools: services.toolbox.specs(Some(&self.request.tools), &[]),
-            tool_context: ToolContext::new(self.context.folders.clone(), confinement, self.stop.token()),
-        };
-        let limit = Duration::from_secs(self.request.timeout_seconds);
-        let worked = tokio::select! {
-            biased;
-            () = self.stop.stopped() => None,
-            worked = AssertUnwindSafe(self.drive(&mut agent_loop)).catch_unwind() => Some(worked),
-            () = tokio::time::sleep(limit) => {
-                let error = format!("Execution timed out after {} seconds", self.request.timeout_seconds);
-                return self.end(DelegationEnding::TimedOut { error }, &agent_loop.agent).await;
-            }
-        };
-        match worked {
-            None => self.stopped(&agent_loop.agent).await,
-            Some(Ok(Ok(conclusion))) => self.end(ending(conclusion), &agent_loop.agent).await,
-            Some(Ok(Err(error))) => Err(error),
-            Some(Err(_panic)) => {
-                let error =
-                    "the subagent stopped by a defect in Remit; the server's own log says where".to_owned();
-                self.end(DelegationEnding::Failed { error, stop_reason: None }, &agent_loop.agent).await
-            }
-        }
-    }
-
-    async fn drive(&self, agent_loop: &mut AgentLoop) -> Result<Conclusion, RecordError> {
-        if !agent_loop.agent.is_briefed() {
-            for message in self.briefing() {
-                let recorded = agent_loop.recorder.said(message, None).await?;
-                agent_loop.take(&recorded);
-            }
-        }
-        agent_loop.drive().await
-    }
-
-    fn briefing(&self) -> Vec<Message> {
-        let services = &self.context.services;
-        let resolved = services.registry.resolve(self.request.subagent_type.as_str());
-        let system_prompt = resolved.and_then(|resolved| resolved.definition.system_prompt);
-        initial_messages(&Briefing {
-            system_prompt: system_prompt.as_deref(),
-            receipts_enabled: services.receipts_enabled,
-            prompt: &self.request.prompt,
-            acceptance_criteria: &self.request.acceptance_criteria,
-            ..Briefing::default()
-        })
-    }
-
-    fn recorder(&self) -> Recorder {
-        let seat =
-            Seat::Subagent { scope: self.scope.clone(), subagent_type: self.request.subagent_type.clone() };
-        Recorder { context: self.context.clone(), seat }
-    }
-
     /// Ends work that was stopped, in the words of whoever stopped it. A shutdown ends nothing:
     /// the work goes on at the next start.
     async fn stopped(&self, agent: &Agent) -> Result<Ended, RecordError> {
@@ -328,14 +196,5 @@ impl Subagent {
         if let Some(id) = self.scope.delegation_id {
             self.context.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
         }
-    }
-}
-
-fn ending(conclusion: Conclusion) -> DelegationEnding {
-    match conclusion {
-        Conclusion::Completed { text, stop_reason } => {
-            DelegationEnding::Completed { result: text, stop_reason }
-        }
-        Conclusion::Failed { error, stop_reason } => DelegationEnding::Failed { error, stop_reason },
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn to_wire(card: Card) -> wire::Card {
         steps: steps.into_iter().map(step).collect(),
         caps: caps.iter().map(|(cap, _, seq)| cap_to_wire(cap, *seq)).collect(),
         receipts: receipts.iter().map(|(receipt, seq)| evidence::receipt_to_wire(receipt, *seq)).collect(),
-        citations: None,
+        citations: entry.citations.as_ref().map(evidence::citations_to_wire),
         acceptance: Vec::new(),
         result: head.result,
         error: entry.error,

@@ -6,9 +6,9 @@ use domain::{
     status_contract::StopReason,
 };
 
-use crate::convert::usage;
+use crate::convert::{evidence, usage};
 
-/// A row of the ledger. Citations and acceptance are absent where nobody has judged them.
+/// A row of the ledger. Acceptance is absent where nobody has judged it.
 pub(crate) fn to_wire(entry: &LedgerEntry) -> wire::Delegation {
     wire::Delegation {
         task_id: entry.task_id.to_string(),
@@ -23,7 +23,7 @@ pub(crate) fn to_wire(entry: &LedgerEntry) -> wire::Delegation {
         error: entry.error.clone(),
         model_name: entry.model_name.clone(),
         usage: entry.usage.map(usage::to_wire),
-        citations: None,
+        citations: entry.citations.as_ref().map(evidence::citations_to_wire),
         acceptance: None,
         queued_at: entry.queued_at.map(|at| at.to_string()),
         started_at: entry.started_at.map(|at| at.to_string()),

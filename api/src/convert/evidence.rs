@@ -1,7 +1,10 @@
-//! Receipts.
+//! Receipts, and what became of the citations of them.
 
 use contracts::wire::evidence as wire;
-use domain::receipt::{Receipt, ReceiptOutcome};
+use domain::{
+    citation::{CheckedCitation, Citations, Overall, Verdict},
+    receipt::{Receipt, ReceiptOutcome},
+};
 
 /// A receipt and the place of its event in the thread.
 pub(crate) fn receipt_to_wire(receipt: &Receipt, seq: u64) -> wire::Receipt {
@@ -25,5 +28,35 @@ const fn outcome(outcome: ReceiptOutcome) -> wire::ReceiptOutcome {
         ReceiptOutcome::Error => wire::ReceiptOutcome::Error,
         ReceiptOutcome::Denied => wire::ReceiptOutcome::Denied,
         ReceiptOutcome::Unknown => wire::ReceiptOutcome::Unknown,
+    }
+}
+
+/// What became of a result's citations.
+pub(crate) fn citations_to_wire(citations: &Citations) -> wire::Citations {
+    let item = |item: &CheckedCitation| wire::Citation {
+        text: item.text.clone(),
+        receipt_id: item.receipt_id.to_string(),
+        tool_name: item.tool_name.clone(),
+        verdict: verdict(item.verdict),
+    };
+    wire::Citations { overall: overall(citations.overall), items: citations.items.iter().map(item).collect() }
+}
+
+const fn overall(overall: Overall) -> wire::CitationsVerdict {
+    match overall {
+        Overall::Verified => wire::CitationsVerdict::Verified,
+        Overall::Partial => wire::CitationsVerdict::Partial,
+        Overall::Unverified => wire::CitationsVerdict::Unverified,
+        Overall::Off => wire::CitationsVerdict::Off,
+    }
+}
+
+const fn verdict(verdict: Verdict) -> wire::CitationVerdict {
+    match verdict {
+        Verdict::Resolved => wire::CitationVerdict::Resolved,
+        Verdict::UnknownReceipt => wire::CitationVerdict::UnknownReceipt,
+        Verdict::WrongTool => wire::CitationVerdict::WrongTool,
+        Verdict::Omitted => wire::CitationVerdict::Omitted,
+        Verdict::CitesFailedCall => wire::CitationVerdict::CitesFailedCall,
     }
 }

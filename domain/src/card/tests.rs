@@ -35,6 +35,7 @@ fn requested() -> Event {
         max_turns: 60,
         timeout_seconds: 1,
         tools: Vec::new(),
+        receipts_enabled: true,
         acceptance_criteria: Vec::new(),
     }))
 }

@@ -5,6 +5,7 @@ use super::{
     command::{DelegationCommand, DelegationEnding, ReceiptDraft},
 };
 use crate::{
+    citation::{Citations, Cited},
     digest::sha256_hex,
     event::{
         DelegationRequested, EndStatus, Event, SubagentCapped, SubagentEnded, SubagentEvent, SubagentMessage,
@@ -28,11 +29,23 @@ pub struct RunningDelegation {
     pub receipts: u32,
     /// Tokens so far.
     pub usage: Option<Usage>,
+    /// The evidence so far, oldest first.
+    evidence: Vec<Cited>,
+    /// How much of it there was when the model replied last: what its report may cite.
+    citable: usize,
 }
 
 impl RunningDelegation {
     pub(super) fn new(request: &DelegationRequested) -> Self {
-        Self { request: request.clone(), turns: 0, steps: 0, receipts: 0, usage: None }
+        Self {
+            request: request.clone(),
+            turns: 0,
+            steps: 0,
+            receipts: 0,
+            usage: None,
+            evidence: Vec::new(),
+            citable: 0,
+        }
     }
 
     pub(super) fn decide(&self, command: DelegationCommand) -> Result<Vec<Event>, DelegationRejection> {
@@ -54,11 +67,17 @@ impl RunningDelegation {
         match event {
             SubagentEvent::Message(captured) => {
                 let reply = captured.message.as_assistant();
-                self.turns += u32::from(reply.is_some());
+                if reply.is_some() {
+                    self.turns += 1;
+                    self.citable = self.evidence.len();
+                }
                 Usage::add_to(&mut self.usage, reply.and_then(|reply| reply.usage));
             }
             SubagentEvent::Step(step) => self.steps = step.message_index,
-            SubagentEvent::Receipt(receipt) => self.receipts = receipt.id.number(),
+            SubagentEvent::Receipt(receipt) => {
+                self.receipts = receipt.id.number();
+                self.evidence.push(Cited::from(receipt));
+            }
             SubagentEvent::Started(_) | SubagentEvent::Capped(_) | SubagentEvent::Ended(_) => {}
         }
     }
@@ -89,12 +108,24 @@ impl RunningDelegation {
             error_truncated: false,
             stop_reason: None,
             cancel_reason: None,
+            citations: self.citations(&ending),
             turns: self.turns,
             steps: self.steps,
             receipts: self.receipts,
         };
         end.take(ending);
         Event::Subagent(SubagentEvent::Ended(end))
+    }
+}
+
+impl RunningDelegation {
+    /// Only a usable result has citations to check (facts §3.10).
+    fn citations(&self, ending: &DelegationEnding) -> Option<Citations> {
+        let DelegationEnding::Completed { result, .. } = ending else { return None };
+        if !self.request.receipts_enabled {
+            return Some(Citations::OFF);
+        }
+        Some(Citations::check(result, self.evidence.get(..self.citable).unwrap_or_default()))
     }
 }
 

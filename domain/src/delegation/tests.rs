@@ -25,6 +25,7 @@ fn request() -> C {
         max_turns: 150,
         timeout_seconds: 1_800,
         tools: vec!["ls".into()],
+        receipts_enabled: true,
         acceptance_criteria: Vec::new(),
     }))
 }

@@ -43,6 +43,9 @@ pub struct DelegationRequested {
     pub timeout_seconds: u64,
     /// The names of its tools.
     pub tools: Vec<String>,
+    /// Whether its report is held against receipts.
+    #[serde(default)]
+    pub receipts_enabled: bool,
     /// What must hold for the work to be accepted; empty when the lead named nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptance_criteria: Vec<String>,

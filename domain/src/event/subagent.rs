@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{family::family, run::Cap};
 use crate::{
+    citation::Citations,
     ids::ToolCallId,
     message::Message,
     receipt::Receipt,
@@ -169,8 +170,8 @@ pub enum CancelReason {
     ParentEnded,
 }
 
-/// A subagent ended (facts §6.3; `stop_reason`, `turns`, `steps`, `receipts`, `cancel_reason` and
-/// `result_sha256` are ours).
+/// A subagent ended (facts §6.3; `stop_reason`, `turns`, `steps`, `receipts`, `cancel_reason`,
+/// `citations` and `result_sha256` are ours).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SubagentEnded {
     /// The provider's id of the `task` call.
@@ -204,6 +205,9 @@ pub struct SubagentEnded {
     /// Who stopped it, if somebody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_reason: Option<CancelReason>,
+    /// What became of the citations of its result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub citations: Option<Citations>,
     /// Model calls that it made.
     pub turns: u32,
     /// Messages that were captured.

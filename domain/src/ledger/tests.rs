@@ -38,6 +38,7 @@ fn requested(description: &str) -> Event {
         max_turns: 60,
         timeout_seconds: 1,
         tools: Vec::new(),
+        receipts_enabled: true,
         acceptance_criteria: Vec::new(),
     }))
 }
@@ -73,6 +74,7 @@ fn ended(status: EndStatus) -> Event {
         error_truncated: false,
         stop_reason: Some(StopReason::TurnCapped),
         cancel_reason: None::<CancelReason>,
+        citations: None,
         turns: 1,
         steps: 1,
         receipts: 0,

@@ -150,6 +150,7 @@ fn accept(context: &RunContext, call: &ToolCall, scope: &Scope) -> Result<Delega
         max_turns: definition.max_turns,
         timeout_seconds: definition.timeout_seconds,
         tools: definition.select_tools(&services.toolbox.names()),
+        receipts_enabled: services.receipts_enabled,
         acceptance_criteria: prompt::bounded_criteria(&args.acceptance_criteria),
     })
 }
@@ -215,8 +216,16 @@ fn result_message(call: &ToolCall, outcome: &TaskOutcome, trail: Option<&subagen
     let mut additional_kwargs = outcome.metadata();
     if let Some(trail) = trail {
         additional_kwargs.extend(trail.metadata());
-        if outcome.status != SubagentStatus::Completed {
-            content.push_str(&trail.text());
+        match (outcome.status, trail.citation_line()) {
+            (SubagentStatus::Completed, Some(line)) => content.push_str(&format!("\n\n{line}")),
+            (SubagentStatus::Completed, None) => {}
+            (
+                SubagentStatus::Failed
+                | SubagentStatus::Cancelled
+                | SubagentStatus::TimedOut
+                | SubagentStatus::PollingTimedOut,
+                _,
+            ) => content.push_str(&trail.text()),
         }
     }
     let status = match outcome.status {
