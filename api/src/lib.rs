@@ -11,6 +11,7 @@ mod hosts;
 mod on_disconnect;
 mod paths;
 mod reads;
+pub mod records;
 mod router;
 mod routes;
 mod serve;
@@ -20,5 +21,7 @@ mod state;
 mod streams;
 #[cfg(test)]
 mod testing;
+#[cfg(test)]
+mod tests;
 
 pub use self::{router::router, serve::serve, state::ApiState};

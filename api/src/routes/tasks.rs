@@ -6,7 +6,7 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use contracts::wire::{card::Card, evidence::Receipt};
+use contracts::wire::{card::Card, evidence::Receipt, problem::ProblemCode};
 use projections::as_of;
 use runtime::CancelError;
 
@@ -50,7 +50,7 @@ async fn cancel(
     _: Query<()>,
 ) -> Answer<StatusCode> {
     server.tail(&path.thread_id)?;
-    server.cancel_task(&path).await?;
+    server.cancel_task(path).await?;
     Ok(StatusCode::ACCEPTED)
 }
 
@@ -74,7 +74,7 @@ impl Server {
         Err(ApiError::no_task(path.task_id.as_str()))
     }
 
-    async fn cancel_task(&self, path: &TaskPath) -> Answer<()> {
+    async fn cancel_task(&self, path: TaskPath) -> Answer<()> {
         let (ours, theirs) = (runtime::TaskRef::DelegationId, runtime::TaskRef::TaskId);
         for task in convert::task_ref::meanings(&path.task_id, ours, theirs) {
             match self.runtime.cancel_delegation(&path.thread_id, &path.run_id, &task).await {
@@ -82,6 +82,8 @@ impl Server {
                 answer => return Ok(answer?),
             }
         }
-        Err(ApiError::no_task(path.task_id.as_str()))
+        // The runtime knows those that are at work; the view knows all.
+        self.card_of(path, Moment::default()).await?;
+        Err(ApiError::new(ProblemCode::Conflict, "the delegation has ended"))
     }
 }

@@ -1,0 +1,11 @@
+//! The routes together, over a log in memory and a runtime that plays scenarios.
+
+mod app;
+mod cancelling;
+mod delegations;
+mod edges;
+mod events;
+mod runs;
+mod slow_client;
+mod streams;
+mod threads;
