@@ -149,6 +149,22 @@ fn a_raised_version_makes_one_view_again_and_leaves_the_others() {
 }
 
 #[test]
+fn views_that_are_at_different_places_share_the_pages() {
+    for (before, after) in [(1, 100), (4, 3), (7, 5), (9, 100), (20, 100)] {
+        let (world, store) = (work(), store());
+        open(&store, &world.log).step(before).unwrap();
+        let mut raised = views::all();
+        raised[2].version += 1;
+        let views = Projections::with_store(store, world.log.clone(), raised).unwrap();
+        assert_eq!(health_of(&views, "cards").position, Position::new(before as u64));
+        while views.position() < world.log.head() {
+            views.step(after).unwrap();
+        }
+        check_whole(&views, &world);
+    }
+}
+
+#[test]
 fn views_of_another_log_are_made_again() {
     let (long, store) = (work(), store());
     open(&store, &long.log).catch_up().unwrap();

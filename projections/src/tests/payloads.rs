@@ -106,6 +106,7 @@ pub(super) fn request(task_id: ToolCallId, variant: u8) -> DelegationRequested {
         timeout_seconds: 1_800,
         tools: vec!["ls".into()],
         acceptance_criteria: Vec::new(),
+        receipts_enabled: true,
     }
 }
 
