@@ -11,9 +11,11 @@ impl CancelOnDrop {
         Self(Some(Box::new(cancel)))
     }
 
-    /// The run needs no cancelling any more.
-    pub(crate) fn disarm(mut self) {
-        self.0 = None;
+    /// The run needs no cancelling any more, if anybody watched over it.
+    pub(crate) fn disarm(watch: Option<Self>) {
+        if let Some(mut watch) = watch {
+            watch.0 = None;
+        }
     }
 }
 

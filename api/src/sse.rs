@@ -24,11 +24,12 @@ pub(crate) use self::{
 };
 
 /// The answer that carries the frames: never cached, never changed or held back on its way.
-pub(crate) fn response(frames: Frames) -> Response {
-    let stream = futures::stream::unfold(frames, |mut frames| async {
-        let frame = frames.next().await?;
-        Some((Ok::<Bytes, std::convert::Infallible>(frame), frames))
-    });
+pub(crate) fn response(mut frames: Frames) -> Response {
+    let stream = async_stream::stream! {
+        while let Some(frame) = frames.next().await {
+            yield Ok::<Bytes, std::convert::Infallible>(frame);
+        }
+    };
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store, no-transform")),

@@ -69,7 +69,7 @@ async fn start_and_wait(
     let watch = server.on_disconnect(leaving, &thread_id, &run_id);
     let ended = server.until_ended(&thread_id, &run_id).await;
     // Nobody has left: the run ended, or the server stops and resumes it later.
-    watch.map(CancelOnDrop::disarm);
+    CancelOnDrop::disarm(watch);
     ended?;
     server.started(thread_id, run_id).await
 }

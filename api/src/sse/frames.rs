@@ -69,7 +69,7 @@ impl Frames {
             }
             Stage::End => {
                 self.stage = Stage::Over;
-                self.opening.on_disconnect.take().map(CancelOnDrop::disarm);
+                CancelOnDrop::disarm(self.opening.on_disconnect.take());
                 Some(frame::end())
             }
             Stage::Over => None,
@@ -91,7 +91,7 @@ impl Frames {
             Next::Nothing => Some(frame::heartbeat()),
             // The run goes on after the restart, and so may its readers: this is not their leaving.
             Next::Stop => {
-                self.opening.on_disconnect.take().map(CancelOnDrop::disarm);
+                CancelOnDrop::disarm(self.opening.on_disconnect.take());
                 self.stage = Stage::Over;
                 None
             }
@@ -110,7 +110,7 @@ impl Frames {
     }
 
     fn failed(&mut self, message: &str) -> Bytes {
-        self.opening.on_disconnect.take().map(CancelOnDrop::disarm);
+        CancelOnDrop::disarm(self.opening.on_disconnect.take());
         self.stage = Stage::Over;
         frame::error(message)
     }

@@ -41,6 +41,8 @@ async fn the_ledger_and_the_card_tell_of_one_delegation() {
 fn check_card(card: &Value) {
     assert_eq!((&card["status"], &card["turns"]), (&json!("completed"), &json!(2)));
     assert_eq!(card["result"], "Nothing there [r1 ls].");
+    assert_eq!(card["citations"]["overall"], "verified");
+    assert_eq!(card["citations"]["items"][0]["text"], "[r1 ls]");
     let steps: Vec<_> =
         card["steps"].as_array().unwrap().iter().map(|step| step["kind"].as_str().unwrap()).collect();
     assert_eq!(steps, ["ai", "tool", "ai"]);

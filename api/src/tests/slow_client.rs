@@ -20,7 +20,7 @@ use crate::{
 const STALL: Duration = Duration::from_millis(500);
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What is produced while nobody reads: far more than the sockets of both sides hold.
-const EVENTS: usize = 64;
+const EVENTS: usize = 32;
 const EVENT_BYTES: usize = 1024 * 1024;
 
 struct Served {
