@@ -7,7 +7,7 @@ use domain::ids::{RunId, ThreadId, ToolCallId};
 
 const EXAMPLES: &str = "\
 Examples:
-  remit demo                           a lead, three subagents and a report on the files here, offline
+  remit demo                           three subagents and a report on the files here, offline
   remit run \"What is in this folder?\" --dir .
   remit ledger                         what was delegated in the newest run, and what came of it
   remit card call_2 --json             one delegation, for a program

@@ -10,7 +10,7 @@ use domain::{
     event::Logged,
     ids::{RunId, ThreadId},
 };
-use eventlog::{EventLog, Options, Seq, StreamId, SubscribeFrom, Subscription};
+use eventlog::{EventLog, Seq, StreamId, SubscribeFrom, Subscription};
 use futures::future::BoxFuture;
 use runtime::{
     CreateThreadError, NewThread, RunRequest, Runtime, RuntimeParts, StartRunError, SystemClock, SystemIds,
@@ -20,7 +20,7 @@ use runtime::{
 use crate::{
     failure::{Exit, Failure},
     progress::watch::Watched,
-    source::open_views,
+    source::{open_log, open_views},
 };
 
 /// Events that are read at once when the run has ended.
@@ -46,10 +46,9 @@ pub(crate) fn models(config: &Config) -> anyhow::Result<Models> {
 
 impl Host {
     /// Opens the folder, and makes it if it is not there.
-    pub(crate) fn open(config: Config, models: Models) -> anyhow::Result<Self> {
+    pub(crate) async fn open(config: Config, models: Models) -> anyhow::Result<Self> {
         let data = config.log.path.clone();
-        let log = EventLog::open(&data, Options::default())
-            .with_context(|| format!("could not open the data folder {}", data.display()))?;
+        let log = open_log(&data).await?;
         let parts = RuntimeParts {
             log: log.clone(),
             config,

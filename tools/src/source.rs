@@ -7,7 +7,7 @@ mod server;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
 
 pub(crate) use self::{
-    folder::{Folder, open_views},
+    folder::{Folder, open_log, open_views},
     server::Server,
 };
 use crate::{context::Context, select::SelectedTask};
@@ -42,7 +42,7 @@ impl Source {
     pub(crate) async fn open(context: &Context) -> anyhow::Result<Self> {
         match &context.global.server {
             Some(url) => Ok(Self::Server(Server::new(url)?)),
-            None => Ok(Self::Folder(Box::new(Folder::open(context)?))),
+            None => Ok(Self::Folder(Box::new(Folder::open(context).await?))),
         }
     }
 

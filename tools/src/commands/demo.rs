@@ -52,7 +52,7 @@ pub(super) async fn demo(context: &Context, arguments: &DemoArguments) -> anyhow
     let dir = host::existing_folder(&arguments.dir)?;
     let config = config(&context.config(Vec::new())?.config)?;
     let model = OfflineModel::demo("offline").context("could not load the demo's scenario")?;
-    let host = Host::open(config, Models::of(model))?;
+    let host = Host::open(config, Models::of(model)).await?;
     let outcome = demo_on(context, &host, &dir).await;
     host.close().await;
     outcome
@@ -133,7 +133,7 @@ impl Ending {
     fn next(&self, context: &Context) -> String {
         let (program, data) = (quoted(Path::new(program())), context.data_option());
         let mut commands = vec![
-            (format!("{program} events{data} --run {}", self.run.run_id), "what happened, in order"),
+            (format!("{program} events{data}"), "what happened, in order"),
             (format!("{program} ledger{data}"), "what was delegated, and what came of it"),
         ];
         if let Some(task) = self.ledger.iter().find(|one| one.stop_reason.is_some()).or(self.ledger.first()) {
@@ -141,16 +141,13 @@ impl Ending {
             commands.push((card, "the delegation that was stopped early, step by step"));
         }
         commands.push((format!("{program} serve{data}"), "the same over HTTP, and then:"));
-        let path = format!("/api/threads/{}/delegations", self.run.thread_id);
-        commands.push((format!("curl http://127.0.0.1:8700{path}"), ""));
-        let lines = commands.iter().map(|(command, why)| match *why {
-            "" => format!("  {command}"),
-            why => format!(
-                "  {command}   {}",
-                paint(&format!("# {why}"), Tone::Dim, context.output.screen.colours)
-            ),
+        let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
+        let lines = commands.iter().map(|(command, why)| {
+            let why = paint(&format!("# {why}"), Tone::Dim, context.output.screen.colours);
+            format!("  {command:<width$}  {why}")
         });
-        lines.collect::<Vec<_>>().join("\n")
+        let curl = format!("  curl http://127.0.0.1:8700/api/threads/{}/delegations", self.run.thread_id);
+        lines.chain([curl]).collect::<Vec<_>>().join("\n")
     }
 }
 

@@ -47,7 +47,11 @@ async fn run_here(context: &Context, arguments: RunArguments) -> anyhow::Result<
     }
     let config = context.config(Vec::new())?.config;
     let models = host::models(&config)?;
-    let host = Host::open(config, models)?;
+    // Before a thread is made for it.
+    if let Some(name) = &arguments.model {
+        models.get(name).map_err(|unknown| Failure::usage(unknown.to_string()))?;
+    }
+    let host = Host::open(config, models).await?;
     let outcome = run_on(context, &host, arguments).await;
     host.close().await;
     outcome
@@ -95,7 +99,7 @@ fn request(arguments: RunArguments) -> CreateRun {
     let configurable = Configurable { model_name: arguments.model, ..Configurable::default() };
     CreateRun {
         input: Some(RunInput { messages: vec![message] }),
-        config: RunConfig { configurable, ..RunConfig::default() },
+        config: RunConfig { configurable },
         ..CreateRun::default()
     }
 }

@@ -26,7 +26,7 @@ pub(super) async fn serve(context: &Context, arguments: &ServeArguments) -> anyh
     // The signals are heard before anything is opened, so that everything is closed again.
     let mut interrupts = Interrupts::new().context("could not listen for signals")?;
     let listener = listen(config.server.listen).await?;
-    let host = Host::open(config.clone(), models)?;
+    let host = Host::open(config.clone(), models).await?;
     let (stop, stopping) = watch::channel(false);
     let serving = serve_on(context, &host, listener, &config, stopping);
     until_stopped(context, serving, &mut interrupts, &stop).await?;
@@ -57,13 +57,17 @@ async fn until_stopped(
 }
 
 async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            let refusal = Failure::new(Exit::Refused, format!("{address} is in use by another process"));
-            anyhow::Error::new(error).context(refusal.hint("name another address with --listen"))
-        }
-        _ => anyhow::Error::new(error).context(format!("could not listen on {address}")),
-    })
+    let refused = match TcpListener::bind(address).await {
+        Ok(listener) => return Ok(listener),
+        Err(error) => error,
+    };
+    let failure = if refused.kind() == std::io::ErrorKind::AddrInUse {
+        let failure = Failure::new(Exit::Refused, format!("{address} is in use by another process"));
+        failure.hint("name another address with --listen")
+    } else {
+        Failure::new(Exit::Failed, format!("could not listen on {address}"))
+    };
+    Err(anyhow::Error::new(refused).context(failure))
 }
 
 async fn serve_on(

@@ -19,20 +19,21 @@ use crate::{
 const DESCRIPTION_CHARS_MAX: usize = 60;
 
 const COLUMNS: [Column; 7] = [
-    Column::text("").at_least(15),
+    Column::text(""),
     Column::text("").at_least(11),
     Column::text("").at_least(10),
-    Column::number("").at_least(8),
-    Column::number("").at_least(12),
-    Column::number("").at_least(6),
+    Column::number(""),
+    Column::number(""),
+    Column::number("").at_least(5),
     Column::flexible(""),
 ];
 
 /// What one line says.
 struct Line {
     who: String,
-    state: (String, Tone),
-    last_tool: Option<String>,
+    state: (&'static str, Tone),
+    /// The last tool while it works; the guard that stopped it, if one did, afterwards.
+    detail: Option<String>,
     turns: u32,
     tokens: Option<u64>,
     ms: Option<u64>,
@@ -47,7 +48,7 @@ pub(crate) fn aligned(screen: Screen, progress: &Progress, now: Timestamp) -> Ve
         vec![
             Cell::new(line.who),
             Cell::toned(line.state.0, line.state.1),
-            Cell::new(line.last_tool.unwrap_or_default()),
+            Cell::new(line.detail.unwrap_or_default()),
             Cell::new(turns(line.turns)),
             Cell::new(tokens(line.tokens)),
             Cell::new(line.ms.map(units::duration).unwrap_or_default()),
@@ -68,8 +69,8 @@ pub(crate) fn plain(progress: &Progress, changed: Changed, now: Timestamp) -> Op
     if !line.what.is_empty() {
         parts.push(format!("\"{}\"", printable::short_line(&line.what, DESCRIPTION_CHARS_MAX)));
     }
-    parts.push(line.state.0);
-    parts.extend(line.last_tool.map(|tool| printable::line(&tool)));
+    parts.push(line.state.0.to_owned());
+    parts.extend(line.detail.map(|detail| printable::line(&detail)));
     parts.extend((line.turns > 0).then(|| turns(line.turns)));
     parts.extend(line.tokens.map(|count| tokens(Some(count))));
     parts.extend(line.ms.map(units::duration));
@@ -81,7 +82,7 @@ fn turns(count: u32) -> String {
 }
 
 fn tokens(count: Option<u64>) -> String {
-    count.map(|count| format!("{} tokens", units::tokens(count))).unwrap_or_default()
+    count.map(|count| format!("{} tok", units::tokens(count))).unwrap_or_default()
 }
 
 fn lead_line(progress: &Progress, now: Timestamp) -> Line {
@@ -89,7 +90,7 @@ fn lead_line(progress: &Progress, now: Timestamp) -> Line {
     Line {
         who: "lead".to_owned(),
         state: run_state(lead.status),
-        last_tool: lead.last_tool.clone().filter(|_| !lead.status.is_terminal()),
+        detail: lead.last_tool.clone().filter(|_| !lead.status.is_terminal()),
         turns: lead.turns,
         tokens: lead.usage.map(|usage| usage.total_tokens),
         ms: lead.started_at.map(|from| units::elapsed_ms(from, lead.ended_at.unwrap_or(now))),
@@ -99,10 +100,12 @@ fn lead_line(progress: &Progress, now: Timestamp) -> Line {
 
 fn delegation_line(head: &CardHead, now: Timestamp) -> Line {
     let entry = &head.entry;
+    let stopped_by =
+        entry.stop_reason.map(|reason| status::short_stop_reason(wire_reason(reason)).to_owned());
     Line {
         who: entry.subagent_type.clone(),
-        state: status::capped_delegation(wire_status(entry.status), entry.stop_reason.map(wire_reason)),
-        last_tool: head.last_tool.clone().filter(|_| !entry.status.is_terminal()),
+        state: status::delegation(wire_status(entry.status)),
+        detail: if entry.status.is_terminal() { stopped_by } else { head.last_tool.clone() },
         turns: head.turns,
         tokens: entry.usage.map(|usage| usage.total_tokens),
         ms: entry.started_at.map(|from| units::elapsed_ms(from, entry.ended_at.unwrap_or(now))),
@@ -110,17 +113,16 @@ fn delegation_line(head: &CardHead, now: Timestamp) -> Line {
     }
 }
 
-fn run_state(run: RunStatus) -> (String, Tone) {
+const fn run_state(run: RunStatus) -> (&'static str, Tone) {
     use contracts::wire::run::RunStatus as Wire;
-    let (name, tone) = status::run(match run {
+    status::run(match run {
         RunStatus::Pending => Wire::Pending,
         RunStatus::Running => Wire::Running,
         RunStatus::Success => Wire::Success,
         RunStatus::Error => Wire::Error,
         RunStatus::Interrupted => Wire::Interrupted,
         RunStatus::Timeout => Wire::Timeout,
-    });
-    (name.to_owned(), tone)
+    })
 }
 
 const fn wire_status(status: LedgerStatus) -> DelegationStatus {

@@ -10,8 +10,6 @@ use crate::screen::Screen;
 pub(crate) enum ScreenLines {
     /// A terminal: every line is kept up to date where it stands.
     Updating {
-        /// What the terminal can show.
-        screen: Screen,
         /// Draws the lines.
         drawing: MultiProgress,
         /// One for each line.
@@ -29,7 +27,7 @@ impl ScreenLines {
     pub(crate) fn new(screen: Screen) -> Self {
         if screen.is_terminal {
             let drawing = MultiProgress::with_draw_target(ProgressDrawTarget::stderr());
-            Self::Updating { screen, drawing, bars: Vec::new() }
+            Self::Updating { drawing, bars: Vec::new() }
         } else {
             Self::Plain { said: Vec::new() }
         }
@@ -48,8 +46,9 @@ impl ScreenLines {
 
     /// Shows that time has passed.
     pub(crate) fn tick(&mut self, progress: &Progress, now: Timestamp) {
-        let Self::Updating { screen, drawing, bars } = self else { return };
-        let lines = lines::aligned(*screen, progress, now);
+        let Self::Updating { drawing, bars } = self else { return };
+        // Asked for anew each time: a window may change its size.
+        let lines = lines::aligned(Screen::stderr(), progress, now);
         while bars.len() < lines.len() {
             bars.push(drawing.add(ProgressBar::new_spinner().with_style(style())));
         }
@@ -78,9 +77,9 @@ impl ScreenLines {
     }
 }
 
-/// The line is already as wide as the terminal at most.
+/// The line is cut to the terminal here too, for a terminal narrower than what cannot be cut.
 fn style() -> ProgressStyle {
-    ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_spinner())
+    ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner())
 }
 
 /// The changed line, unless only its time is new.

@@ -1,5 +1,5 @@
 use domain::{
-    event::{RunStatusChanged, Scope, SubagentEvent, SubagentMessage, SubagentStarted},
+    event::{RunStatusChanged, Scope, SubagentEvent, SubagentMessage},
     ids::{ThreadId, ToolCallId, UserId},
     message::{AssistantMessage, ToolArgs, ToolCall},
 };
@@ -49,14 +49,9 @@ fn requested(seq: u64, number: u128, description: &str) -> Logged {
     logged(seq, Some(number), Event::parse("delegation.requested", &content.to_string()).unwrap().unwrap())
 }
 
-fn started(seq: u64, number: u128) -> Logged {
-    let started = SubagentStarted {
-        task_id: ToolCallId::new(format!("call_{number}")).unwrap(),
-        description: "d".into(),
-        subagent_type: "general-purpose".into(),
-        model_name: "offline".into(),
-    };
-    logged(seq, Some(number), Event::Subagent(SubagentEvent::Started(started)))
+fn admitted(seq: u64, number: u128) -> Logged {
+    let content = json!({"task_id": format!("call_{number}"), "waited_ms": 0});
+    logged(seq, Some(number), Event::parse("delegation.admitted", &content.to_string()).unwrap().unwrap())
 }
 
 fn reply(text: &str, tool: Option<&str>) -> Message {
@@ -89,7 +84,7 @@ fn history() -> Vec<Logged> {
         logged(2, None, Event::Model(ModelEvent::AiResponse(reply("I delegate.", Some("task"))))),
         requested(3, 1, "Survey 漢字"),
         requested(4, 2, "Read"),
-        started(5, 1),
+        admitted(5, 1),
         said(6, 1, Some("read_file")),
     ]
 }

@@ -14,6 +14,9 @@ use crate::screen::Screen;
 /// Each value of a content is cut to this; the whole content is in the JSON form.
 const VALUE_CHARS_MAX: usize = 60;
 
+/// Fields of a content that other columns show, or that all lines share.
+const SHOWN_ELSEWHERE: [&str; 3] = ["task_id", "run_id", "response_metadata"];
+
 const COLUMNS: [Column; 5] = [
     Column::number("SEQ").at_least(5),
     Column::text("TIME (UTC)").at_least(12),
@@ -52,7 +55,7 @@ fn tone(event_type: &str) -> Tone {
 fn summary(content: &str) -> String {
     match serde_json::from_str(content) {
         Ok(Value::Object(fields)) => {
-            let fields = fields.iter().filter(|(name, _)| *name != "task_id");
+            let fields = fields.iter().filter(|(name, _)| !SHOWN_ELSEWHERE.contains(&name.as_str()));
             let pairs = fields.map(|(name, value)| format!("{name}={}", value_text(value)));
             pairs.collect::<Vec<_>>().join(" ")
         }
@@ -66,6 +69,10 @@ fn summary(content: &str) -> String {
 fn value_text(value: &Value) -> String {
     match value {
         Value::String(text) => printable::short_line(text, VALUE_CHARS_MAX),
+        Value::Object(message) if message.contains_key("content") => {
+            let part = |name: &str| message.get(name).and_then(Value::as_str).unwrap_or_default();
+            printable::short_line(&format!("{}: {}", part("type"), part("content")), VALUE_CHARS_MAX)
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             printable::short_line(&value.to_string(), VALUE_CHARS_MAX)
         }
@@ -94,6 +101,7 @@ mod tests {
     fn any_content_has_a_line() {
         for (content, expected) in [
             (r#"{"status":"running","task_id":"t","n":1}"#, "status=running n=1"),
+            (r#"{"message":{"type":"ai","content":"hi\nyou"}}"#, "message=ai: hi you"),
             (r#""two\nlines""#, "two lines"),
             ("[1,2]", "[1,2]"),
             ("null", "null"),

@@ -49,7 +49,7 @@ pub(crate) fn ledger(screen: Screen, delegations: &[Delegation]) -> String {
 }
 
 fn first_cells(delegation: &Delegation) -> Vec<Cell> {
-    let (state, tone) = status::capped_delegation(delegation.status, delegation.stop_reason);
+    let (state, tone) = status::listed_delegation(delegation.status, delegation.stop_reason);
     let began = delegation.started_at.as_deref();
     let time = units::between_ms(began, delegation.ended_at.as_deref()).map(units::duration);
     vec![

@@ -52,14 +52,37 @@ pub(crate) const fn stop_reason(reason: StopReason) -> &'static str {
     }
 }
 
+/// The same, for lists: what it ran out of.
+pub(crate) const fn short_stop_reason(reason: StopReason) -> &'static str {
+    match reason {
+        StopReason::TokenCapped => "(tokens)",
+        StopReason::TurnCapped => "(turns)",
+        StopReason::LoopCapped => "(loop)",
+    }
+}
+
 /// A delegation's state with the guard that ended it early: `completed (turn budget)`.
 pub(crate) fn capped_delegation(status: DelegationStatus, reason: Option<StopReason>) -> (String, Tone) {
     let (name, tone) = delegation(status);
     match reason {
-        Some(reason) => {
-            let tone = if tone == Tone::Good { Tone::Warn } else { tone };
-            (format!("{name} ({})", stop_reason(reason)), tone)
-        }
+        Some(reason) => (format!("{name} ({})", stop_reason(reason)), capped_tone(tone)),
+        None => (name.to_owned(), tone),
+    }
+}
+
+/// What ended well, but early, deserves a look.
+const fn capped_tone(tone: Tone) -> Tone {
+    match tone {
+        Tone::Good => Tone::Warn,
+        Tone::Plain | Tone::Bad | Tone::Warn | Tone::Busy | Tone::Dim => tone,
+    }
+}
+
+/// A delegation's state in a list: `completed (turns)`.
+pub(crate) fn listed_delegation(status: DelegationStatus, reason: Option<StopReason>) -> (String, Tone) {
+    let (name, tone) = delegation(status);
+    match reason {
+        Some(reason) => (format!("{name} {}", short_stop_reason(reason)), capped_tone(tone)),
         None => (name.to_owned(), tone),
     }
 }

@@ -11,7 +11,9 @@ use crate::screen::Screen;
 /// Space between two columns.
 const GAP: u16 = 2;
 /// A column that gives way keeps this much.
-const FLEXIBLE_MIN: u16 = 10;
+const FLEXIBLE_MIN: u16 = 11;
+/// Cells are cut at any character, not only between words: a character that no cell holds.
+const NO_DELIMITER: char = '\u{0}';
 /// Without a screen's width, a column that gives way is cut to this, so that a line stays a line.
 const FLEXIBLE_CHARS_MAX: usize = 120;
 
@@ -90,7 +92,9 @@ pub(crate) fn table(screen: Screen, columns: &[Column], rows: Vec<Vec<Cell>>) ->
     let titles = columns
         .iter()
         .map(|column| TableCell::new(column.padded(column.title)).add_attribute(Attribute::Bold));
-    table.set_header(Row::from(titles.collect::<Vec<_>>()));
+    let mut header = Row::from(titles.collect::<Vec<_>>());
+    header.max_height(1);
+    table.set_header(header);
     finish(table, screen, columns, rows)
 }
 
@@ -101,7 +105,7 @@ pub(crate) fn untitled(screen: Screen, columns: &[Column], rows: Vec<Vec<Cell>>)
 
 fn start(screen: Screen) -> Table {
     let mut table = Table::new();
-    table.load_style(NOTHING).set_truncation_indicator("…");
+    table.load_style(NOTHING).set_truncation_indicator("…").set_delimiter(NO_DELIMITER);
     match screen.width {
         Some(width) => {
             table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);

@@ -15,8 +15,8 @@ const TOKENS_MILLIONS_MIN: u64 = 999_950;
 pub(crate) fn duration(ms: u64) -> String {
     match ms {
         ..SECOND_MS => format!("{ms}ms"),
-        ..MINUTE_MS => format!("{}.{}s", ms / SECOND_MS, ms % SECOND_MS / 100),
-        ..HOUR_MS => format!("{}m {:02}s", ms / MINUTE_MS, ms % MINUTE_MS / SECOND_MS),
+        SECOND_MS..MINUTE_MS => format!("{}.{}s", ms / SECOND_MS, ms % SECOND_MS / 100),
+        MINUTE_MS..HOUR_MS => format!("{}m {:02}s", ms / MINUTE_MS, ms % MINUTE_MS / SECOND_MS),
         _ => format!("{}h {:02}m", ms / HOUR_MS, ms % HOUR_MS / MINUTE_MS),
     }
 }
@@ -39,7 +39,7 @@ pub(crate) fn tokens(count: u64) -> String {
     };
     match count {
         ..TOKENS_SHORT_MIN => grouped(count),
-        ..TOKENS_MILLIONS_MIN => format!("{}K", tenths(1_000)),
+        TOKENS_SHORT_MIN..TOKENS_MILLIONS_MIN => format!("{}K", tenths(1_000)),
         _ => format!("{}M", tenths(1_000_000)),
     }
 }

@@ -1,10 +1,12 @@
 //! Answers from the data folder itself: the views are brought to the end of the log, and asked.
 
+use std::{path::Path, time::Duration};
+
 use anyhow::Context as _;
 use api::records;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
 use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
-use eventlog::{EventFilter, EventLog, Options, RecordedEvent, Seq};
+use eventlog::{EventFilter, EventLog, OpenError, Options, RecordedEvent, Seq};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
 
 use super::EventsPage;
@@ -16,6 +18,10 @@ use crate::{
 
 /// Threads or runs that are read at once.
 const ROWS_PAGE: usize = 1_000;
+/// How often a folder is tried whose holder has not said who it is: one second in all.
+const OPEN_TRIES_MAX: u32 = 10;
+/// Between two tries.
+const OPEN_PAUSE: Duration = Duration::from_millis(100);
 
 /// An open data folder.
 pub(crate) struct Folder {
@@ -25,11 +31,10 @@ pub(crate) struct Folder {
 
 impl Folder {
     /// Opens a folder that is there, and brings its views up to date.
-    pub(super) fn open(context: &Context) -> anyhow::Result<Self> {
+    pub(super) async fn open(context: &Context) -> anyhow::Result<Self> {
         let loaded = context.config(Vec::new())?;
         let data = existing_data_folder(&loaded.config)?;
-        let doing = || format!("could not open the data folder {}", data.display());
-        let log = EventLog::open(&data, Options::default()).with_context(doing)?;
+        let log = open_log(&data).await?;
         let projections = open_views(&data, &log)?;
         Ok(Self { log, projections })
     }
@@ -156,8 +161,23 @@ impl Folder {
     }
 }
 
+/// Opens the log of a data folder. Another process that is just starting gets a moment to say who
+/// it is, or to be done.
+pub(crate) async fn open_log(data: &Path) -> anyhow::Result<EventLog> {
+    let mut tries = 0;
+    loop {
+        match EventLog::open(data, Options::default()) {
+            Err(OpenError::HeldByUnknown { .. }) if tries < OPEN_TRIES_MAX => tries += 1,
+            opened => {
+                return opened.with_context(|| format!("could not open the data folder {}", data.display()));
+            }
+        }
+        tokio::time::sleep(OPEN_PAUSE).await;
+    }
+}
+
 /// Opens the views of a data folder and brings them to the end of the log.
-pub(crate) fn open_views(data: &std::path::Path, log: &EventLog) -> anyhow::Result<Projections> {
+pub(crate) fn open_views(data: &Path, log: &EventLog) -> anyhow::Result<Projections> {
     let projections =
         Projections::open(&data.join("views"), log.clone()).context("could not open the views")?;
     projections.catch_up().context("could not bring the views up to date")?;

@@ -221,7 +221,7 @@ mod tests {
         ] {
             assert_eq!(server_url(address), expected);
         }
-        for bad in ["ftp://x", "http://", "unix:///run/x"] {
+        for bad in ["ftp://x", "://x", "unix:///run/x"] {
             assert_eq!(crate::failure::exit_of(&Server::new(bad).unwrap_err()), Exit::Usage, "{bad}");
         }
     }
