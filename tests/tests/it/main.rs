@@ -2,3 +2,5 @@
 
 mod architecture;
 mod contracts;
+#[cfg(test)]
+mod end_to_end;

@@ -1,0 +1,132 @@
+//! The command as a process of its own.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Stdio,
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, BufReader, Lines},
+    process::{Child, ChildStderr, Command},
+};
+
+use crate::wait;
+
+/// No command that a test gives takes as long, unless it hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(90);
+
+/// The command, with a working folder of its own.
+pub struct Remit {
+    program: PathBuf,
+    folder: tempfile::TempDir,
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub struct Ended {
+    /// Its exit code; none when a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+}
+
+impl Ended {
+    /// Fails unless the exit code is this one.
+    #[track_caller]
+    pub fn exited(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.stdout, self.stderr);
+        self
+    }
+
+    /// Standard output as one JSON value.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        let parsed = serde_json::from_str(&self.stdout);
+        parsed.unwrap_or_else(|error| panic!("{error} in {:?}\n{}", self.stdout, self.stderr))
+    }
+}
+
+impl Remit {
+    /// The command at this path.
+    pub fn new(program: &str) -> Self {
+        Self { program: PathBuf::from(program), folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// Where commands run, and where their data goes.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where the data goes when nothing else is said.
+    pub fn data(&self) -> PathBuf {
+        self.folder().join("remit-data")
+    }
+
+    /// Writes a file into the working folder.
+    pub fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.folder().join(name), text).unwrap();
+    }
+
+    /// The command with these words, not yet started. It dies with the test.
+    pub fn command<S: AsRef<std::ffi::OsStr>>(&self, words: &[S]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(words).current_dir(self.folder()).kill_on_drop(true);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("REMIT_") {
+                command.env_remove(name);
+            }
+        }
+        command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs the command to its end.
+    pub async fn run<S: AsRef<std::ffi::OsStr>>(&self, words: &[S]) -> Ended {
+        let output = self.command(words).output();
+        let output = wait::within(HANGS_AFTER, "the command", output).await.unwrap();
+        Ended {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Starts `remit serve` on a free port and waits until it serves.
+    pub async fn serve(&self, more: &[&str]) -> Served {
+        let words = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
+        let mut child = self.command(&words).spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        loop {
+            let line = wait::within(HANGS_AFTER, "the server's start", lines.next_line()).await.unwrap();
+            let line = line.unwrap_or_else(|| panic!("the server ended: {said:?}"));
+            if let Some((_, url)) = line.split_once(" on http://").filter(|_| line.starts_with("serving ")) {
+                return Served { url: format!("http://{}", url.trim()), child, said, lines };
+            }
+            said.push(line);
+        }
+    }
+}
+
+/// A server as a process.
+pub struct Served {
+    /// Where it listens.
+    pub url: String,
+    /// The process.
+    pub child: Child,
+    /// What it said before it served.
+    pub said: Vec<String>,
+    /// What it says from then on; held, so that it can go on saying it.
+    pub lines: Lines<BufReader<ChildStderr>>,
+}
+
+impl Served {
+    /// Ends the process without a word, as a crash does.
+    pub async fn crash(mut self) {
+        self.child.kill().await.unwrap();
+    }
+}

@@ -1,0 +1,111 @@
+//! The stub on its socket.
+
+use std::{io, net::SocketAddr, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::State,
+    http::{HeaderMap, StatusCode, header},
+    response::Response,
+    routing::post,
+};
+use serde_json::Value;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use super::{
+    Shared,
+    answer::{Answer, Cut, Kind},
+    asked::Asked,
+    frames, strict,
+};
+
+pub(super) async fn listen(shared: Arc<Shared>) -> (SocketAddr, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let routes = Router::new().route("/v1/chat/completions", post(complete)).with_state(shared);
+    let server = tokio::spawn(async move { axum::serve(listener, routes).await.unwrap() });
+    (address, server)
+}
+
+async fn complete(State(shared): State<Arc<Shared>>, headers: HeaderMap, body: Bytes) -> Response {
+    let Ok(body) = serde_json::from_slice::<Value>(&body) else {
+        return refuse(&shared, "the body is not JSON".to_owned());
+    };
+    let authorization = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let asked = {
+        let mut requests = shared.requests.lock().unwrap();
+        let asked = Asked::read(requests.len() + 1, authorization.unwrap_or_default().to_owned(), body);
+        requests.push(asked.clone());
+        asked
+    };
+    if let Some(fault) = strict::fault(shared.strictness, &asked.body) {
+        return refuse(&shared, format!("request {}: {fault}", asked.number));
+    }
+    let answer = (shared.script)(&asked);
+    if let Some(gate) = &answer.held {
+        gate.passed().await;
+    }
+    respond(&answer, asked.number)
+}
+
+fn refuse(shared: &Shared, fault: String) -> Response {
+    let answer = Answer::refusal(400, &fault);
+    shared.faults.lock().unwrap().push(fault);
+    respond(&answer, 0)
+}
+
+fn respond(answer: &Answer, number: usize) -> Response {
+    let mut response = Response::builder();
+    match &answer.kind {
+        Kind::Stream(_) => response = response.header(header::CONTENT_TYPE, "text/event-stream"),
+        Kind::Whole(_) => response = response.header(header::CONTENT_TYPE, "application/json"),
+        Kind::Raw { status, headers, .. } => {
+            response = response.status(StatusCode::from_u16(*status).unwrap());
+            for (name, value) in headers {
+                response = response.header(name, value);
+            }
+        }
+    }
+    response.body(body(answer, number)).unwrap()
+}
+
+/// The body piece by piece. Each piece is on its way before the next is made, so that a connection
+/// that breaks has carried every byte before the break.
+fn body(answer: &Answer, number: usize) -> Body {
+    let events = frames::body(&answer.kind, number);
+    let whole = events.concat();
+    let (end, breaks) = match answer.cut {
+        Some(Cut::Break(at)) => (at.min(whole.len()), true),
+        Some(Cut::Close(at)) => (at.min(whole.len()), false),
+        None => (whole.len(), false),
+    };
+    let mut pieces: Vec<io::Result<Bytes>> = match answer.piece_bytes {
+        Some(bytes) => {
+            whole[..end].chunks(bytes.max(1)).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect()
+        }
+        None => whole_events(events, end).into_iter().map(|piece| Ok(Bytes::from(piece))).collect(),
+    };
+    if breaks {
+        pieces.push(Err(io::Error::other("the script breaks the connection here")));
+    }
+    let stream = futures::stream::unfold(pieces.into_iter(), |mut pieces| async {
+        let piece = pieces.next()?;
+        tokio::task::yield_now().await;
+        Some((piece, pieces))
+    });
+    Body::from_stream(stream)
+}
+
+/// The events up to this byte of the body.
+fn whole_events(events: Vec<Vec<u8>>, end: usize) -> Vec<Vec<u8>> {
+    let (mut kept, mut left) = (Vec::new(), end);
+    for mut event in events {
+        event.truncate(left);
+        left -= event.len();
+        if !event.is_empty() {
+            kept.push(event);
+        }
+    }
+    kept
+}

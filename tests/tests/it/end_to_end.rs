@@ -1,0 +1,30 @@
+//! The whole of Remit at work: over HTTP against a scripted model server, and as a process.
+
+mod bad_requests;
+mod cancelled_run;
+mod child_text;
+// mod crashed_demo;
+// mod crashed_server;
+mod cut_streams;
+// mod delegation_caps;
+// mod demo_folders;
+// mod held_folder;
+mod late_reader;
+// mod many_children;
+mod model_failures;
+mod reply_shapes;
+// mod run_command;
+mod run_over_http;
+// mod same_call_ids;
+mod slow_reader;
+mod stream_cursors;
+// mod task_results;
+mod tool_arguments;
+mod usage;
+
+use tests::process::Remit;
+
+/// The command that was built together with these tests.
+fn remit() -> Remit {
+    Remit::new(env!("CARGO_BIN_EXE_remit-under-test"))
+}

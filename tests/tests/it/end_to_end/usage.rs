@@ -1,0 +1,68 @@
+//! Tokens: what was reported is counted once, and what was not stays unknown.
+
+use serde_json::Value;
+use tests::{
+    invariants::assert_whole,
+    record::{last_seq, number, of_type, only, text},
+    server::{Setup, TestServer},
+    stub_model::{Asked, Call, Reply, StubModel, UsageSent},
+};
+
+/// A lead that delegates once; its requests and the subagent's are reported so.
+async fn run_with(lead: UsageSent, subagent: UsageSent) -> (TestServer, StubModel, String, Value) {
+    let script = move |asked: &Asked| {
+        let reply = match (asked.is_lead(), asked.turn) {
+            (true, 0) => Reply::calls([Call::task("general-purpose", "p").id("call_1")]).usage(lead),
+            (true, _) => Reply::says("done").usage(lead),
+            (false, 0) => Reply::calls([Call::new("ls", serde_json::json!({}))]).usage(subagent),
+            (false, _) => Reply::says("report").usage(subagent),
+        };
+        reply.into()
+    };
+    let stub = StubModel::start(script).await;
+    let server = TestServer::start(Setup::with_stub(&stub)).await;
+    let (thread_id, run) = server.client.run_to_end("delegate").await;
+    (server, stub, thread_id, run)
+}
+
+// Facts §12 lines 63 and 80, field report 88: the sums are the calls, and agree everywhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sums_agree_everywhere() {
+    for way in [UsageSent::LastChunk, UsageSent::WithFinish] {
+        let (server, _stub, thread_id, run) = run_with(way(100, 50), way(200, 80)).await;
+        let events = server.client.thread_events(&thread_id).await;
+        assert_whole(&events);
+        let end = &only(&events, "subagent.end")["content"];
+        let ledger = server.client.ledger(&thread_id, last_seq(&events)).await;
+        let card = server.client.card(&thread_id, text(&run, "run_id"), "call_1", last_seq(&events)).await;
+        for usage in [&end["usage"], &ledger[0]["usage"], &card["usage"], &run["subagent_usage"]] {
+            let counts = ["input_tokens", "output_tokens", "total_tokens"].map(|key| number(usage, key));
+            assert_eq!(counts, [400, 160, 560], "{usage}");
+        }
+        let counts = ["input_tokens", "output_tokens", "total_tokens"].map(|key| number(&run["usage"], key));
+        assert_eq!(counts, [600, 260, 860], "{run}");
+        assert_eq!(only(&events, "run.end")["content"]["usage"]["total_tokens"], 860);
+    }
+}
+
+// Facts §12 line 64, field report 87: no report is not a report of 0.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_not_reported_stays_unknown() {
+    for unknown in [UsageSent::Absent, UsageSent::Null, UsageSent::LastChunk(0, 0)] {
+        let (server, _stub, thread_id, run) = run_with(unknown, unknown).await;
+        let events = server.client.thread_events(&thread_id).await;
+        assert_whole(&events);
+        let card = server.client.card(&thread_id, text(&run, "run_id"), "call_1", last_seq(&events)).await;
+        for usage in [
+            &only(&events, "subagent.end")["content"]["usage"],
+            &card["usage"],
+            &run["usage"],
+            &run["subagent_usage"],
+        ] {
+            assert!(usage.is_null(), "{unknown:?}: {usage}");
+        }
+        for reply in of_type(&events, "llm.ai.response") {
+            assert!(reply["content"]["usage_metadata"].is_null(), "{unknown:?}: {reply}");
+        }
+    }
+}
