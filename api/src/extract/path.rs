@@ -75,5 +75,5 @@ fn id<Id>(
 ) -> Answer<Id> {
     let found = params.iter().find(|(key, _)| *key == name);
     let (_, text) = found.ok_or_else(|| ApiError::invalid(name, "part of the path"))?;
-    new(text.to_owned()).map_err(ApiError::from)
+    new(text.to_owned()).map_err(|error| InvalidId { kind: name, ..error }.into())
 }

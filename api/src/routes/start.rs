@@ -7,13 +7,16 @@ use axum::{
     response::{IntoResponse as _, Response},
     routing::post,
 };
-use contracts::wire::run::{CreateRun, OnDisconnect, Run};
+use contracts::wire::{
+    problem::ProblemCode,
+    run::{CreateRun, OnDisconnect, Run},
+};
 use domain::ids::{RunId, ThreadId};
 use eventlog::Position;
 
 use crate::{
     convert,
-    error::{Answer, chain},
+    error::{Answer, ApiError, chain},
     extract::{JsonBody, Path, Query, ThreadPath},
     on_disconnect::CancelOnDrop,
     paths,
@@ -36,7 +39,8 @@ async fn start(
     _: Query<()>,
     JsonBody(body): JsonBody<CreateRun>,
 ) -> Answer<Response> {
-    let run_id = server.start(&thread_id, body).await?;
+    let Started { run_id, on_disconnect } = server.start(&thread_id, body).await?;
+    CancelOnDrop::disarm(on_disconnect);
     server.started(thread_id, run_id).await
 }
 
@@ -48,9 +52,8 @@ async fn start_and_follow(
     _: Query<()>,
     JsonBody(body): JsonBody<CreateRun>,
 ) -> Answer<Response> {
-    let (place, leaving) = (server.streams.take()?, body.on_disconnect);
-    let run_id = server.start(&thread_id, body).await?;
-    let on_disconnect = server.on_disconnect(leaving, &thread_id, &run_id);
+    let place = server.streams.take()?;
+    let Started { run_id, on_disconnect } = server.start(&thread_id, body).await?;
     let location = content_location(&thread_id, &run_id);
     let feed = RunFeed::open(&server.log, thread_id, run_id, Position::ZERO)?;
     let opening = Opening { place, shutdown: server.shutdown.clone(), on_disconnect };
@@ -64,14 +67,18 @@ async fn start_and_wait(
     _: Query<()>,
     JsonBody(body): JsonBody<CreateRun>,
 ) -> Answer<Response> {
-    let leaving = body.on_disconnect;
-    let run_id = server.start(&thread_id, body).await?;
-    let watch = server.on_disconnect(leaving, &thread_id, &run_id);
+    let Started { run_id, on_disconnect } = server.start(&thread_id, body).await?;
     let ended = server.until_ended(&thread_id, &run_id).await;
     // Nobody has left: the run ended, or the server stops and resumes it later.
-    CancelOnDrop::disarm(watch);
+    CancelOnDrop::disarm(on_disconnect);
     ended?;
     server.started(thread_id, run_id).await
+}
+
+/// A run that has just been started.
+struct Started {
+    run_id: RunId,
+    on_disconnect: Option<CancelOnDrop>,
 }
 
 fn content_location(thread_id: &ThreadId, run_id: &RunId) -> Option<[(header::HeaderName, HeaderValue); 1]> {
@@ -80,9 +87,19 @@ fn content_location(thread_id: &ThreadId, run_id: &RunId) -> Option<[(header::He
 }
 
 impl Server {
-    async fn start(&self, thread_id: &ThreadId, body: CreateRun) -> Answer<RunId> {
+    /// In a task of its own: a client that goes away meanwhile must not leave a run behind whose
+    /// start is recorded and at which nobody is at work. What is started then is dropped, and with
+    /// it the run, if the client wanted that.
+    async fn start(&self, thread_id: &ThreadId, body: CreateRun) -> Answer<Started> {
+        let (leaving, server, thread_id) = (body.on_disconnect, self.clone(), thread_id.clone());
         let request = convert::run_request::from_wire(body)?;
-        Ok(self.runtime.start_run(thread_id, request).await?)
+        let starting = tokio::spawn(async move {
+            let run_id = server.runtime.start_run(&thread_id, request).await?;
+            let on_disconnect = server.on_disconnect(leaving, &thread_id, &run_id);
+            Ok(Started { run_id, on_disconnect })
+        });
+        let done = starting.await;
+        done.unwrap_or_else(|error| Err(ApiError::failed(ProblemCode::Internal, "starting the run", &error)))
     }
 
     /// The run's record, folded from the log, so that the answer does not wait for a view.
@@ -102,10 +119,10 @@ impl Server {
             Some(OnDisconnect::Cancel) => {}
             Some(OnDisconnect::Continue) | None => return None,
         }
-        let tokio = tokio::runtime::Handle::current();
+        let tasks = tokio::runtime::Handle::current();
         let (runtime, thread_id, run_id) = (self.runtime.clone(), thread_id.clone(), run_id.clone());
         Some(CancelOnDrop::new(move || {
-            tokio.spawn(async move {
+            tasks.spawn(async move {
                 if let Err(error) = runtime.cancel_run(&thread_id, &run_id).await {
                     tracing::info!(%run_id, error = %chain(&error), "the run of a client that left goes on");
                 }

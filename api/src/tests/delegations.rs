@@ -70,5 +70,5 @@ async fn what_was_never_delegated_has_no_card() {
     let other_run = format!("/api/threads/t/runs/other/tasks/{}/card", delegation.as_str().unwrap());
     app.get(&other_run).await.check_problem(404, "not_found", "Task");
     let long = format!("/api/threads/t/runs/{run_id}/tasks/{}/card", "x".repeat(257));
-    app.get(&long).await.check_problem(422, "invalid", "invalid tool_call_id");
+    app.get(&long).await.check_problem(422, "invalid", "invalid task_id");
 }

@@ -125,27 +125,54 @@ async fn streams_are_counted_and_bounded() {
     assert_eq!(refused.header(header::RETRY_AFTER), "1");
 }
 
+/// The id of the only run, as soon as there is one.
+async fn first_run(app: &App) -> domain::ids::RunId {
+    loop {
+        let runs = app.get("/api/threads/t/runs").await.json();
+        if let Some(run_id) = runs["data"][0]["run_id"].as_str() {
+            return testing::run(run_id);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 #[tokio::test]
 async fn a_client_that_asked_for_it_takes_its_run_along() {
-    for (leaving, route) in [("cancel", "stream"), ("cancel", "wait"), ("continue", "stream")] {
+    for (leaving, route, is_cancelled) in [
+        ("cancel", "stream", true),
+        ("cancel", "wait", true),
+        ("continue", "stream", false),
+        ("continue", "wait", false),
+    ] {
         let app = App::thinking();
         app.thread("t").await;
         let mut body = saying("go");
         body["on_disconnect"] = leaving.into();
         let path = format!("/api/threads/t/runs/{route}");
-        let started = app.open(request(Method::POST, &path, Some(&body)));
-        // The wait does not answer; either way the client is gone after this.
-        drop(tokio::time::timeout(Duration::from_millis(300), started).await);
-        let runs = app.get("/api/threads/t/runs").await.json();
-        let run_id = runs["data"][0]["run_id"].as_str().unwrap();
-        let (thread_id, run_id) = (testing::thread("t"), testing::run(run_id));
+        let mut client = Box::pin(app.open(request(Method::POST, &path, Some(&body))));
+        let run_id = tokio::select! {
+            // The stream is open; the client goes away with the answer. The wait does not answer.
+            response = &mut client => { drop(response); first_run(&app).await }
+            run_id = first_run(&app) => run_id,
+        };
+        drop(client);
+        let thread_id = testing::thread("t");
         let end = app.server.until_ended(&thread_id, &run_id);
-        match leaving {
-            "cancel" => tokio::time::timeout(PATIENCE, end).await.unwrap().unwrap(),
-            _ => assert!(
-                tokio::time::timeout(Duration::from_millis(300), end).await.is_err(),
-                "{leaving} {route}"
-            ),
+        if is_cancelled {
+            tokio::time::timeout(PATIENCE, end).await.unwrap().unwrap();
+        } else {
+            assert!(tokio::time::timeout(Duration::from_millis(100), end).await.is_err(), "{route}");
         }
     }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_while_its_run_starts_leaves_no_orphan() {
+    let app = App::new();
+    app.thread("t").await;
+    let client = app.open(request(Method::POST, "/api/threads/t/runs", Some(&saying("go"))));
+    assert!(futures::poll!(Box::pin(client)).is_pending());
+    let run_id = tokio::time::timeout(PATIENCE, first_run(&app)).await.unwrap();
+    let thread_id = testing::thread("t");
+    tokio::time::timeout(PATIENCE, app.server.until_ended(&thread_id, &run_id)).await.unwrap().unwrap();
 }

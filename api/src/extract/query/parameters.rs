@@ -58,9 +58,14 @@ impl Parameters {
         }
     }
 
-    /// An id.
-    pub(super) fn id<Id>(&self, name: &str, new: fn(String) -> Result<Id, InvalidId>) -> Answer<Option<Id>> {
-        Ok(self.text(name).map(|text| new(text.to_owned())).transpose()?)
+    /// An id; an error calls it by the parameter's name.
+    pub(super) fn id<Id>(
+        &self,
+        name: &'static str,
+        new: fn(String) -> Result<Id, InvalidId>,
+    ) -> Answer<Option<Id>> {
+        let id = self.text(name).map(|text| new(text.to_owned())).transpose();
+        Ok(id.map_err(|error| InvalidId { kind: name, ..error })?)
     }
 }
 

@@ -62,7 +62,7 @@ async fn what_is_unknown_or_repeated_is_refused_by_name() {
     check_refused(read::<EventsQuery>("limits=1").await, "limits");
     check_refused(read::<EventsQuery>("limit=1&limit=2").await, "limit");
     check_refused(read::<EventsQuery>("before_seq=1").await, "before_seq");
-    check_refused(read::<EventsQuery>("task_id=").await, "tool_call_id");
+    check_refused(read::<EventsQuery>("task_id=").await, "task_id");
     check_refused(read::<DelegationsQuery>("run_id=a/b").await, "run_id");
     check_refused(read::<CancelQuery>("action=rollback").await, "action");
     check_refused(read::<CancelQuery>("wait=maybe").await, "wait");
