@@ -16,6 +16,7 @@ pub mod plain_fold;
 pub mod process;
 pub mod quick_pauses;
 pub mod record;
+pub mod seed;
 pub mod server;
 pub mod sse;
 pub mod stub_model;

@@ -52,9 +52,15 @@ async fn children_end_with_their_lead_and_late_replies_change_nothing() {
     assert_eq!((text(&next, "status"), text(&next, "result")), ("success", "going on"), "{next}");
     let events = server.client.thread_events(&thread_id).await;
     assert_whole(&events);
-    let reasons: Vec<_> = of_type(&events, "subagent.end").iter().map(|end| end["content"]["cancel_reason"].clone()).collect();
+    let reasons: Vec<_> =
+        of_type(&events, "subagent.end").iter().map(|end| end["content"]["cancel_reason"].clone()).collect();
     assert_eq!(reasons[0], Value::Null);
-    assert!(reasons[1..].iter().all(|reason| ["parent_interrupted", "cancelled_by_user"].contains(&reason.as_str().unwrap())), "{reasons:?}");
+    assert!(
+        reasons[1..]
+            .iter()
+            .all(|reason| ["parent_interrupted", "cancelled_by_user"].contains(&reason.as_str().unwrap())),
+        "{reasons:?}"
+    );
     for end in of_type(&events, "subagent.end").iter().skip(1) {
         assert!(text(&end["content"], "error").contains("Cancelled by user"), "{end}");
     }
@@ -71,7 +77,8 @@ async fn cancelling_twice_is_accepted() {
     let thread_id = server.client.create_thread().await;
     let run_id = server.client.start_run(&thread_id, "delegate").await;
     stub.wait_for("the children ask", |requests| requests.len() == 4).await;
-    let answers = [server.client.cancel(&thread_id, &run_id).await, server.client.cancel(&thread_id, &run_id).await];
+    let answers =
+        [server.client.cancel(&thread_id, &run_id).await, server.client.cancel(&thread_id, &run_id).await];
     assert_eq!(answers[0], 202);
     assert!([202, 409].contains(&answers[1]), "{answers:?}");
     server.client.ended(&thread_id, &run_id).await;
@@ -102,7 +109,10 @@ async fn a_cancelled_task_tells_its_lead() {
     let events = server.client.thread_events(&thread_id).await;
     assert_whole(&events);
     let end = &only(&events, "subagent.end")["content"];
-    assert_eq!((text(end, "status"), text(end, "cancel_reason"), text(end, "error")), ("cancelled", "cancelled_by_user", "Cancelled by user"));
+    assert_eq!(
+        (text(end, "status"), text(end, "cancel_reason"), text(end, "error")),
+        ("cancelled", "cancelled_by_user", "Cancelled by user")
+    );
     // Field report 25: whoever asks finds the partial work.
     assert!(text(&run, "result").contains("Partial work: delegation"), "{run}");
     let delivered = &only(&events, "delegation.delivered")["content"];

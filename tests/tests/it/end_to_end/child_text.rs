@@ -35,7 +35,8 @@ async fn child_text_is_never_in_the_message_category() {
         assert!(!event.to_string().contains(SECRET_THOUGHT), "{event}");
         assert!(!text(event, "event_type").starts_with("subagent."), "{event}");
     }
-    let of_child: Vec<&Value> = events.iter().filter(|event| event.to_string().contains(SECRET_THOUGHT)).collect();
+    let of_child: Vec<&Value> =
+        events.iter().filter(|event| event.to_string().contains(SECRET_THOUGHT)).collect();
     assert!(!of_child.is_empty());
     for event in of_child {
         assert_eq!(text(event, "category"), "subagent", "{event}");
@@ -62,6 +63,9 @@ async fn the_result_of_a_task_is_in_the_feed() {
     let events = server.client.thread_events(&thread_id).await;
     let results = of_type(&events, "llm.tool.result");
     assert_eq!(results.len(), 1);
-    assert_eq!((text(results[0], "category"), &results[0]["content"]["tool_call_id"]), ("message", &json!("call_1")));
+    assert_eq!(
+        (text(results[0], "category"), &results[0]["content"]["tool_call_id"]),
+        ("message", &json!("call_1"))
+    );
     assert!(text(&results[0]["content"], "content").contains("the report"));
 }

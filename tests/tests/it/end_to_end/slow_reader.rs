@@ -36,7 +36,9 @@ async fn a_slow_reader_gets_the_end_soon_after_a_cancel() {
     let run_id = reader.expect().await.data["run_id"].as_str().unwrap().to_owned();
     stub.wait_for("the last question", |requests| requests.len() == REPLIES + 1).await;
     assert_eq!(server.client.cancel(&thread_id, &run_id).await, 202);
-    let run = wait::within(Duration::from_secs(5), "the end of the run", server.client.ended(&thread_id, &run_id)).await;
+    let run =
+        wait::within(Duration::from_secs(5), "the end of the run", server.client.ended(&thread_id, &run_id))
+            .await;
     assert_eq!(run["status"], "interrupted");
     let frames = reader.rest_within(Duration::from_secs(10)).await;
     assert_eq!(frames.last().unwrap().event, "end");

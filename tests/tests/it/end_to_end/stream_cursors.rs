@@ -75,7 +75,11 @@ async fn a_bad_cursor_is_refused_and_replays_nothing() {
     for cursor in ["-1", "abc", "0", "18446744073709551616", "1.5", "1 2", "+3", future.as_str()] {
         let request = server.client.request(Method::GET, &path).header("last-event-id", cursor);
         let answered = server.client.send(request).await;
-        assert_eq!((answered.status, answered.body["code"].as_str()), (400, Some("bad_request")), "{cursor:?}");
+        assert_eq!(
+            (answered.status, answered.body["code"].as_str()),
+            (400, Some("bad_request")),
+            "{cursor:?}"
+        );
         assert!(answered.detail().contains("Last-Event-ID"), "{cursor:?}: {answered:?}");
     }
     // Browsers send an empty one before they have any: that is no cursor.
