@@ -19,7 +19,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused or conflict, 5 int
 /// story: every delegation, receipt, step and cap.
 #[derive(Debug, Parser)]
 #[command(name = "remit", version, after_help = EXAMPLES, arg_required_else_help = true)]
-#[command(infer_subcommands = false, disable_help_subcommand = false, max_term_width = 100)]
+#[command(max_term_width = 100)]
 pub(crate) struct Arguments {
     /// What every command understands.
     #[command(flatten)]

@@ -14,7 +14,8 @@ use eventlog::{EventLog, Seq, StreamId, SubscribeFrom, Subscription};
 use futures::future::BoxFuture;
 use runtime::{
     CreateThreadError, NewThread, RunRequest, Runtime, RuntimeParts, StartRunError, SystemClock, SystemIds,
-    config::Config, models::Models,
+    config::Config,
+    models::{Models, offline::OfflineModel},
 };
 
 use crate::{
@@ -36,12 +37,21 @@ pub(crate) struct Host {
     pub(crate) runtime: Runtime,
 }
 
-/// Every model that the configuration names.
+/// The demo's scripted model. Everybody has it, so that a demo that was cut off can go on anywhere.
+pub(crate) const DEMO_MODEL: &str = "offline-demo";
+
+/// Every model that the configuration names, and the demo's.
 pub(crate) fn models(config: &Config) -> anyhow::Result<Models> {
     let environment = |name: &str| std::env::var(name).ok();
-    Models::from_settings(&config.models, config.default_model.as_deref(), &environment)
+    let models = Models::from_settings(&config.models, config.default_model.as_deref(), &environment)
         .map_err(anyhow::Error::new)
-        .context(Failure::usage("could not set up the models"))
+        .context(Failure::usage("could not set up the models"))?;
+    if models.get(DEMO_MODEL).is_ok() { Ok(models) } else { Ok(models.with(demo_model()?)) }
+}
+
+/// The scripted model of the demo.
+pub(crate) fn demo_model() -> anyhow::Result<OfflineModel> {
+    OfflineModel::demo(DEMO_MODEL).context("could not load the demo's scenario")
 }
 
 impl Host {
@@ -99,6 +109,15 @@ impl Host {
         self.runtime.shutdown().await;
         drop(self.runtime);
         self.log.close().await;
+    }
+
+    /// Closes after what was done here. After an error nothing is waited for: somebody may have
+    /// given up, and what is not recorded is redone or ended by the next start.
+    pub(crate) async fn close_after<T>(self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
+        if outcome.is_ok() {
+            self.close().await;
+        }
+        outcome
     }
 
     /// The views of the folder, up to date.

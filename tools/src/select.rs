@@ -57,6 +57,7 @@ pub(crate) async fn select(source: &Source, wanted: &Selection, output: &Output)
     match &wanted.run {
         Some(run) => {
             let run = named_run(&runs, run.as_str())?;
+            warn_of_abandoned(source, [run], output);
             Ok(Selected {
                 thread_id: run.thread_id.clone(),
                 run_id: Some(run.run_id.clone()),
@@ -66,8 +67,21 @@ pub(crate) async fn select(source: &Source, wanted: &Selection, output: &Output)
         None => {
             let newest = runs.first().ok_or_else(no_runs)?;
             output.note(&format!("thread {}, of the newest run {}", newest.thread_id, newest.run_id));
+            warn_of_abandoned(source, [newest], output);
             Ok(Selected { thread_id: newest.thread_id.clone(), run_id: None, is_newest: true })
         }
+    }
+}
+
+/// Says of runs that look as if they were at work that nobody works on them.
+pub(crate) fn warn_of_abandoned<'a>(
+    source: &Source,
+    runs: impl IntoIterator<Item = &'a Run>,
+    output: &Output,
+) {
+    for run in runs.into_iter().filter(|run| source.is_abandoned(run)) {
+        let (run_id, program) = (&run.run_id, program());
+        output.warn(&format!("run {run_id} was cut off before its end; `{program} serve` goes on with it"));
     }
 }
 

@@ -4,7 +4,13 @@
 mod folder;
 mod server;
 
-use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
+use contracts::wire::{
+    card::Card,
+    delegation::Delegation,
+    event::EventRecord,
+    run::{Run, RunStatus},
+    thread::Thread,
+};
 
 pub(crate) use self::{
     folder::{Folder, open_log, open_views},
@@ -51,6 +57,19 @@ impl Source {
         match self {
             Self::Folder(folder) => folder.close().await,
             Self::Server(_) => {}
+        }
+    }
+
+    /// The run's process has gone: whoever opens the folder holds it alone, so nobody is at work on
+    /// a run without an end.
+    pub(crate) fn is_abandoned(&self, run: &Run) -> bool {
+        match (self, run.status) {
+            (Self::Folder(_), RunStatus::Pending | RunStatus::Running) => true,
+            (
+                Self::Folder(_),
+                RunStatus::Success | RunStatus::Error | RunStatus::Interrupted | RunStatus::Timeout,
+            )
+            | (Self::Server(_), _) => false,
         }
     }
 

@@ -5,12 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 use contracts::wire::{delegation::Delegation, run::Run};
 use domain::{ids::RunId, ids::ThreadId, message::HumanMessage};
-use runtime::{
-    RunRequest,
-    config::Config,
-    models::{Models, offline::OfflineModel},
-    sandbox::ThreadFolders,
-};
+use runtime::{RunRequest, config::Config, models::Models, sandbox::ThreadFolders};
 use serde::Serialize;
 use serde_json::json;
 
@@ -51,11 +46,9 @@ pub(super) async fn demo(context: &Context, arguments: &DemoArguments) -> anyhow
     context.here_only("demo")?;
     let dir = host::existing_folder(&arguments.dir)?;
     let config = config(&context.config(Vec::new())?.config)?;
-    let model = OfflineModel::demo("offline").context("could not load the demo's scenario")?;
-    let host = Host::open(config, Models::of(model)).await?;
+    let host = Host::open(config, Models::of(host::demo_model()?)).await?;
     let outcome = demo_on(context, &host, &dir).await;
-    host.close().await;
-    outcome
+    host.close_after(outcome).await
 }
 
 /// The demo behaves the same whatever is configured, except for where its data and its shell are.
@@ -136,9 +129,13 @@ impl Ending {
             (format!("{program} events{data}"), "what happened, in order"),
             (format!("{program} ledger{data}"), "what was delegated, and what came of it"),
         ];
-        if let Some(task) = self.ledger.iter().find(|one| one.stop_reason.is_some()).or(self.ledger.first()) {
-            let card = format!("{program} card{data} {}", quoted(Path::new(&task.task_id)));
-            commands.push((card, "the delegation that was stopped early, step by step"));
+        let capped = self.ledger.iter().find(|one| one.stop_reason.is_some());
+        let why = match capped {
+            Some(_) => "the delegation that was stopped early, step by step",
+            None => "one delegation, step by step",
+        };
+        if let Some(task) = capped.or(self.ledger.first()) {
+            commands.push((format!("{program} card{data} {}", quoted(Path::new(&task.task_id))), why));
         }
         commands.push((format!("{program} serve{data}"), "the same over HTTP, and then:"));
         let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);

@@ -53,8 +53,7 @@ async fn run_here(context: &Context, arguments: RunArguments) -> anyhow::Result<
     }
     let host = Host::open(config, models).await?;
     let outcome = run_on(context, &host, arguments).await;
-    host.close().await;
-    outcome
+    host.close_after(outcome).await
 }
 
 async fn run_on(context: &Context, host: &Host, arguments: RunArguments) -> anyhow::Result<Exit> {
@@ -125,11 +124,12 @@ async fn finish(
     Ok(ended(context, progress))
 }
 
-/// The lead's last words.
+/// The lead's last words, where they are an answer: those of a run that was cut off are not.
 pub(super) fn print_answer(context: &Context, progress: &Progress) -> anyhow::Result<()> {
+    let is_answer = progress.ending().is_some_and(|ending| ending.status == RunStatus::Success);
     match progress.answer() {
-        Some(answer) => context.output.text(&printable::lines(answer)),
-        None => Ok(()),
+        Some(answer) if is_answer => context.output.text(&printable::lines(answer)),
+        Some(_) | None => Ok(()),
     }
 }
 

@@ -14,6 +14,9 @@ pub(super) async fn runs(context: &Context, arguments: &RunsArguments) -> anyhow
         (Some(_) | None, _) => source.runs(thread_id.as_deref()).await?,
     };
     runs.truncate(arguments.limit.unwrap_or(usize::MAX));
+    if arguments.as_of.is_none() {
+        select::warn_of_abandoned(&source, &runs, &context.output);
+    }
     if context.output.json {
         context.output.value(&runs)?;
     } else {

@@ -35,7 +35,7 @@ fn logged(seq: u64, delegation: Option<u128>, event: Event) -> Logged {
     }
 }
 
-fn status(seq: u64, status: RunStatus) -> Logged {
+pub(super) fn status(seq: u64, status: RunStatus) -> Logged {
     let changed = RunStatusChanged { status, stop_reason: None, error: None };
     logged(seq, None, Event::Run(RunEvent::StatusChanged(changed)))
 }

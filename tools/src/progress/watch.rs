@@ -64,3 +64,46 @@ pub(crate) async fn watch(
     lines.finish();
     Ok(progress)
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::{event::RunStatus, ids::RunId};
+
+    use super::*;
+    use crate::{failure::exit_of, progress::tests::status, screen::Screen};
+
+    /// Events that come one after the other, and then no more.
+    struct Listed(Vec<Logged>);
+
+    impl Watched for Listed {
+        async fn next(&mut self) -> anyhow::Result<Option<Logged>> {
+            Ok(self.0.pop())
+        }
+
+        async fn cancel(&mut self) -> anyhow::Result<()> {
+            Ok(())
+        }
+    }
+
+    async fn watched(mut events: Vec<Logged>) -> anyhow::Result<Progress> {
+        events.reverse();
+        let screen = Screen::plain(None);
+        let output = Output { json: true, screen, messages: screen };
+        watch(&mut Listed(events), Progress::new(RunId::new("r").unwrap()), &output).await
+    }
+
+    #[tokio::test]
+    async fn watching_ends_with_the_run() {
+        let events =
+            vec![status(1, RunStatus::Running), status(2, RunStatus::Error), status(3, RunStatus::Success)];
+        let progress = watched(events).await.unwrap();
+        assert_eq!(progress.ending().map(|ending| ending.status), Some(RunStatus::Error));
+    }
+
+    #[tokio::test]
+    async fn events_that_stop_too_early_are_a_failure() {
+        let error = watched(vec![status(1, RunStatus::Running)]).await.unwrap_err();
+        assert_eq!(exit_of(&error), Exit::Failed);
+        assert_eq!(error.to_string(), "the events stopped before the run had ended");
+    }
+}
