@@ -7,9 +7,11 @@ mod conclusion;
 mod history;
 mod transcript;
 
+use std::collections::BTreeMap;
+
 pub use self::{conclusion::Conclusion, history::AgentEvent};
 use crate::{
-    event::{Cap, CapAction, CapAxis, RunStopReason},
+    event::{Cap, CapAction, CapAxis, RefusalReason, RunStopReason},
     guard::notes,
     message::{AssistantMessage, Message, ToolCall},
     sanitise,
@@ -58,8 +60,9 @@ pub struct Agent {
     delegations: u32,
     /// Calls of the last reply that were started.
     started: Vec<String>,
-    /// What the framework has to tell the model, until a reply shows that it was told.
-    notes: Vec<&'static str>,
+    /// Calls of the last reply that were dropped: the model is told, until a reply shows that it
+    /// was.
+    dropped: BTreeMap<RefusalReason, u32>,
     caps: Vec<Cap>,
 }
 
@@ -73,7 +76,7 @@ impl Agent {
             turns: 0,
             delegations: 0,
             started: Vec::new(),
-            notes: Vec::new(),
+            dropped: BTreeMap::new(),
             caps: Vec::new(),
         }
     }
@@ -85,13 +88,13 @@ impl Agent {
                 if message.as_assistant().is_some() {
                     self.turns += 1;
                     self.started.clear();
-                    self.notes.clear();
+                    self.dropped.clear();
                 }
                 self.messages.push(*message);
             }
             AgentEvent::Delegated => self.delegations += 1,
             AgentEvent::ToolStarted(tool_call_id) => self.started.push(tool_call_id),
-            AgentEvent::CallDropped(reason) => self.notes.push(notes::call_dropped(reason)),
+            AgentEvent::CallDropped(reason) => *self.dropped.entry(reason).or_default() += 1,
             AgentEvent::Capped(cap) => self.caps.push(cap),
         }
     }
@@ -128,7 +131,8 @@ impl Agent {
             Message::System(system) => Some(system.content.as_str()),
             Message::Human(_) | Message::Assistant(_) | Message::Tool(_) => None,
         });
-        let system: Vec<&str> = system.chain(self.notes.iter().copied()).collect();
+        let notes = self.dropped.iter().map(|(reason, count)| notes::calls_dropped(*reason, *count));
+        let system: Vec<String> = system.map(str::to_owned).chain(notes).collect();
         let spoken = self.messages.iter().filter(|message| !matches!(message, Message::System(_)));
         let spoken = transcript::repaired(spoken.map(shown_to_model).collect());
         let leading = (!system.is_empty()).then(|| Message::system(system.join("\n\n")));

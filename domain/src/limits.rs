@@ -22,6 +22,8 @@ pub const STEP_TEXT_CHARS_MAX: usize = 8_192;
 pub const END_TEXT_CHARS_MAX: usize = 8_192;
 /// The brief of a result or error in a tool message's metadata (facts §9.3).
 pub const BRIEF_CHARS_MAX: usize = 2_000;
+/// A delegation's description, as it is recorded: a name for people, not a text.
+pub const TASK_DESCRIPTION_CHARS_MAX: usize = 1_000;
 /// A delegation's description in the ledger (facts §9.6).
 pub const LEDGER_DESCRIPTION_CHARS_MAX: usize = 200;
 /// The detail of an exception that becomes a tool message (facts §4.2).
@@ -38,6 +40,9 @@ pub const TOOL_OUTPUT_TAIL_CHARS: usize = 3_000;
 pub const PROMPT_CHARS_MAX: usize = 200_000;
 /// One model reply, all of it, before the stream is cut off as a failure.
 pub const MODEL_REPLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// One model reply as JSON, as it is stored: with room below `EVENT_BODY_BYTES_MAX` for what is
+/// recorded around it.
+pub const MODEL_REPLY_STORED_BYTES_MAX: usize = 6 * 1024 * 1024;
 /// Tool calls in one model reply; more are answered with an error each.
 pub const TOOL_CALLS_PER_REPLY_MAX: usize = 128;
 

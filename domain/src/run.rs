@@ -6,7 +6,7 @@ use crate::{
         DelegationEvent, Event, ModelEvent, RunEnded, RunEvent, RunFailed, RunSettings, RunStatus,
         RunStatusChanged, RunStopReason, SubagentEvent,
     },
-    limits::STEP_TEXT_CHARS_MAX,
+    limits::{END_TEXT_CHARS_MAX, STEP_TEXT_CHARS_MAX},
     message::Message,
     text,
     usage::Usage,
@@ -190,10 +190,11 @@ impl OpenRun {
                 };
                 vec![Event::Run(RunEvent::Ended(ended)), status(RunStatus::Success, stop_reason, None)]
             }
-            RunEnding::Failed { error, stop_reason } => vec![
-                Event::Run(RunEvent::Failed(RunFailed { error: error.clone() })),
-                status(RunStatus::Error, stop_reason, Some(error)),
-            ],
+            RunEnding::Failed { error, stop_reason } => {
+                let error = text::prefix(&error, END_TEXT_CHARS_MAX).text;
+                let failed = RunFailed { error: error.clone() };
+                vec![Event::Run(RunEvent::Failed(failed)), status(RunStatus::Error, stop_reason, Some(error))]
+            }
             RunEnding::Interrupted => vec![status(RunStatus::Interrupted, None, None)],
         }
     }

@@ -39,22 +39,29 @@ impl StopSignal {
         Self(Arc::new(Node { token, cause: OnceLock::new(), parent: Some(self.clone()) }))
     }
 
-    /// Stops the work and everything below it.
+    /// Stops the work and everything below it. What was stopped from above keeps that cause: a
+    /// process that shuts down must not turn into a cancel on the way.
     pub(crate) fn stop(&self, cause: StopCause) {
-        self.0.cause.get_or_init(|| cause);
+        self.0.cause.get_or_init(|| self.inherited().unwrap_or(cause));
         self.0.token.cancel();
     }
 
     /// Why the work is to stop, if it is. What the parent was cancelled for, a child calls
     /// "parent interrupted".
     pub(crate) fn cause(&self) -> Option<StopCause> {
-        let inherited = || match self.0.parent.as_ref()?.cause()? {
-            StopCause::Cancelled(_) | StopCause::WaitRanOut => {
-                Some(StopCause::Cancelled(CancelReason::ParentInterrupted))
+        self.0.cause.get().copied().or_else(|| self.inherited())
+    }
+
+    fn inherited(&self) -> Option<StopCause> {
+        let cause = match self.0.parent.as_ref()?.cause()? {
+            StopCause::Cancelled(CancelReason::ParentEnded) => {
+                StopCause::Cancelled(CancelReason::ParentEnded)
             }
-            StopCause::ShuttingDown => Some(StopCause::ShuttingDown),
+            StopCause::Cancelled(CancelReason::CancelledByUser | CancelReason::ParentInterrupted)
+            | StopCause::WaitRanOut => StopCause::Cancelled(CancelReason::ParentInterrupted),
+            StopCause::ShuttingDown => StopCause::ShuttingDown,
         };
-        self.0.cause.get().copied().or_else(inherited)
+        Some(cause)
     }
 
     /// Waits for the signal.
@@ -95,5 +102,12 @@ mod tests {
             (run.cause(), run.child().cause()),
             (Some(StopCause::ShuttingDown), Some(StopCause::ShuttingDown))
         );
+        let process = StopSignal::root();
+        let (run, ended) = (process.child(), process.child());
+        ended.stop(StopCause::Cancelled(CancelReason::ParentEnded));
+        process.stop(StopCause::ShuttingDown);
+        run.stop(USER);
+        assert_eq!(run.child().cause(), Some(StopCause::ShuttingDown));
+        assert_eq!(ended.child().cause(), Some(StopCause::Cancelled(CancelReason::ParentEnded)));
     }
 }

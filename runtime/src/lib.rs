@@ -6,12 +6,14 @@
 
 mod admission;
 mod agent_loop;
+mod call_ids;
 mod cancellation;
 mod clock;
 pub mod config;
 mod effects;
 mod id_source;
 mod journal;
+mod live_runs;
 pub mod models;
 mod recorder;
 mod request;
@@ -24,6 +26,8 @@ pub mod sandbox;
 mod services;
 mod subagent;
 mod task_args;
+#[cfg(test)]
+mod testing;
 mod thread_history;
 pub mod tools;
 

@@ -11,10 +11,13 @@ use domain::{
         subagent_limit::{self, DelegationLimits},
     },
     ids::{SubagentType, ToolCallId},
+    limits::{EVENTS_PER_APPEND_MAX, NAME_CHARS_MAX, TASK_DESCRIPTION_CHARS_MAX, TOOL_CALL_ID_CHARS_MAX},
     message::{AssistantMessage, Message, ToolCall, ToolMessage},
+    text,
 };
 
 use crate::{
+    call_ids,
     journal::Fact,
     models::AgentTag,
     run_context::RunContext,
@@ -56,7 +59,12 @@ impl Recorder {
 
     /// Records a model's reply. A lead's reply passes the cap on delegations first; `prior` counts
     /// the run's delegations before it.
-    pub(crate) async fn reply(&self, reply: AssistantMessage, prior: u32) -> Result<Vec<Event>, RecordError> {
+    pub(crate) async fn reply(
+        &self,
+        mut reply: AssistantMessage,
+        prior: u32,
+    ) -> Result<Vec<Event>, RecordError> {
+        call_ids::settle(&mut reply, || self.context.unnamed_call());
         match &self.seat {
             Seat::Subagent { .. } => self.said(Message::Assistant(reply), None).await,
             Seat::Lead => self.lead_reply(reply, prior).await,
@@ -73,24 +81,47 @@ impl Recorder {
         let reply = Event::Model(ModelEvent::AiResponse(Message::Assistant(limited.reply)));
         let mut facts = vec![self.fact(reply)];
         for (call, reason) in &limited.dropped {
-            facts.push(self.refusal(call, *reason, notes::call_dropped(*reason).to_owned()));
+            facts.push(self.refusal(call, *reason, notes::call_dropped(*reason)));
         }
         facts.extend(limited.cap.map(|cap| self.fact(Event::Run(RunEvent::Capped(cap)))));
-        self.record(Decision::None, facts).await
+        self.record_all(facts).await
+    }
+
+    /// A reply can drop more calls than one append holds; what does not fit follows in further
+    /// ones.
+    async fn record_all(&self, facts: Vec<Fact>) -> Result<Vec<Event>, RecordError> {
+        let (mut recorded, mut rest) = (Vec::with_capacity(facts.len()), facts);
+        while !rest.is_empty() {
+            let later = rest.split_off(rest.len().min(EVENTS_PER_APPEND_MAX));
+            recorded.extend(self.record(Decision::None, rest).await?);
+            rest = later;
+        }
+        Ok(recorded)
     }
 
     /// A `task` call that is not carried out gets a delegation of its own, so that the ledger
     /// shows it.
     pub(crate) fn refusal(&self, call: &ToolCall, reason: RefusalReason, message: String) -> Fact {
         let scope = self.context.new_delegation(&call.id);
-        let refused = DelegationRefused {
+        let refused = self.refused(&scope, call, reason, message);
+        Fact { scope, event: Event::Delegation(DelegationEvent::Refused(refused)) }
+    }
+
+    /// What is recorded of a refused `task` call.
+    pub(crate) fn refused(
+        &self,
+        scope: &Scope,
+        call: &ToolCall,
+        reason: RefusalReason,
+        message: String,
+    ) -> DelegationRefused {
+        DelegationRefused {
             task_id: scope.task_id.clone().unwrap_or_else(|| self.context.unnamed_call()),
-            description: call.args.text("description").to_owned(),
-            subagent_type: call.args.text("subagent_type").to_owned(),
+            description: text::prefix(call.args.text("description"), TASK_DESCRIPTION_CHARS_MAX).text,
+            subagent_type: text::prefix(call.args.text("subagent_type"), NAME_CHARS_MAX).text,
             reason,
             message,
-        };
-        Fact { scope, event: Event::Delegation(DelegationEvent::Refused(refused)) }
+        }
     }
 
     /// Records a message of the conversation: a tool's result, or what opens a delegation.
@@ -175,6 +206,6 @@ impl Recorder {
 
 /// The provider's id as ours, cut to its bound; `None` for an empty one.
 pub(crate) fn call_id(id: &str) -> Option<ToolCallId> {
-    let bounded = domain::text::prefix(id, domain::limits::TOOL_CALL_ID_CHARS_MAX).text;
+    let bounded = text::prefix(id, TOOL_CALL_ID_CHARS_MAX).text;
     ToolCallId::new(bounded).ok()
 }

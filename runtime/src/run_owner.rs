@@ -10,7 +10,7 @@ use domain::{
     delegation::{Delegation, DelegationCommand, DelegationEnding, DelegationRejection},
     event::{CancelReason, Event, RunStatus, Scope},
     ids::DelegationId,
-    run::{Run, RunCommand, RunRejection},
+    run::{Run, RunCommand, RunEnding, RunRejection},
 };
 use eventlog::Expected;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -137,9 +137,10 @@ impl RunOwner {
         match decision {
             Decision::None => self.state.run.check_open().map(|()| Vec::new()).map_err(RecordError::Run),
             Decision::Run(command) => {
-                let is_end = matches!(command, RunCommand::End(_));
+                let closing = closing_reason(&command);
                 let decided = scoped(&self.run_scope, self.state.run.decide(command)?);
-                let mut facts = if is_end { self.state.close_delegations()? } else { Vec::new() };
+                let closed = closing.map(|reason| self.state.close_delegations(reason));
+                let mut facts = closed.transpose()?.unwrap_or_default();
                 facts.extend(decided);
                 Ok(facts)
             }
@@ -150,6 +151,17 @@ impl RunOwner {
                 let events = known.map_or(&absent, |(_, delegation)| delegation).decide(*command)?;
                 Ok(scoped(&scope, events))
             }
+        }
+    }
+}
+
+/// Why a run's end closes the delegations that are still open; `None` for what ends nothing.
+fn closing_reason(command: &RunCommand) -> Option<CancelReason> {
+    match command {
+        RunCommand::Start { .. } | RunCommand::Begin => None,
+        RunCommand::End(RunEnding::Interrupted) => Some(CancelReason::ParentInterrupted),
+        RunCommand::End(RunEnding::Returned { .. } | RunEnding::Failed { .. }) => {
+            Some(CancelReason::ParentEnded)
         }
     }
 }
@@ -170,11 +182,11 @@ impl RunState {
     }
 
     /// The end of every delegation that has none: a run never ends before its delegations.
-    fn close_delegations(&self) -> Result<Vec<Fact>, DelegationRejection> {
+    fn close_delegations(&self, reason: CancelReason) -> Result<Vec<Fact>, DelegationRejection> {
         let open = self.delegations.values().filter(|(_, delegation)| delegation.is_open());
         let mut facts = Vec::new();
         for (scope, delegation) in open {
-            let ending = DelegationEnding::Cancelled(CancelReason::ParentEnded);
+            let ending = DelegationEnding::Cancelled(reason);
             facts.extend(scoped(scope, delegation.decide(DelegationCommand::End(ending))?));
         }
         Ok(facts)

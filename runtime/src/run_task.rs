@@ -1,7 +1,7 @@
 //! One run from its start to its recorded end: the lead at work, and the order in which things
 //! close behind it.
 
-use std::{panic::AssertUnwindSafe, sync::PoisonError};
+use std::panic::AssertUnwindSafe;
 
 use domain::{
     agent::{Agent, Conclusion},
@@ -15,9 +15,11 @@ use futures::FutureExt;
 use crate::{
     agent_loop::AgentLoop,
     cancellation::StopCause,
+    live_runs::LiveRun,
     recorder::{Recorder, Seat},
     run_context::RunContext,
     run_owner::{Decision, Record, RecordError},
+    sandbox::with_causes,
     tools::ToolContext,
 };
 
@@ -30,20 +32,21 @@ enum Came {
 }
 
 /// Works on the run until it has its end, unless the process goes down first.
-pub(crate) async fn work(context: RunContext, agent: Agent, is_begun: bool) {
-    let came = lead(&context, agent, is_begun).await;
+pub(crate) async fn work(live: LiveRun, agent: Agent, is_begun: bool) {
+    let context = live.context();
+    let came = AssertUnwindSafe(lead(context, agent, is_begun)).catch_unwind().await;
+    let came = came.unwrap_or(Came::Panicked);
     if !matches!(came, Came::Concluded(..)) {
         context.stop.stop(StopCause::Cancelled(CancelReason::ParentEnded));
     }
     context.delegations.close();
     context.delegations.wait().await;
-    if let Some(ending) = ending(&context, came) {
+    if let Some(ending) = ending(context, came) {
         let record = Record { decision: Decision::Run(RunCommand::End(ending)), facts: Vec::new() };
         if let Err(error) = context.owner.record(record).await {
             tracing::error!(run = %context.settings.run_id, error = &error as &dyn std::error::Error, "a run has no recorded end");
         }
     }
-    context.services.live_runs.lock().unwrap_or_else(PoisonError::into_inner).remove(&context.thread_id);
 }
 
 async fn lead(context: &RunContext, agent: Agent, is_begun: bool) -> Came {
@@ -65,12 +68,11 @@ async fn lead(context: &RunContext, agent: Agent, is_begun: bool) -> Came {
     let worked = tokio::select! {
         biased;
         () = context.stop.stopped() => return Came::Stopped,
-        worked = AssertUnwindSafe(begin_and_drive(context, &mut agent_loop, is_begun)).catch_unwind() => worked,
+        worked = begin_and_drive(context, &mut agent_loop, is_begun) => worked,
     };
     match worked {
-        Ok(Ok(conclusion)) => Came::Concluded(conclusion, agent_loop.agent.run_stop_reason()),
-        Ok(Err(error)) => Came::Unrecorded(error),
-        Err(_panic) => Came::Panicked,
+        Ok(conclusion) => Came::Concluded(conclusion, agent_loop.agent.run_stop_reason()),
+        Err(error) => Came::Unrecorded(error),
     }
 }
 
@@ -110,17 +112,12 @@ fn ending(context: &RunContext, came: Came) -> Option<RunEnding> {
         Came::Concluded(Conclusion::Failed { error, .. }, stop_reason) => {
             Some(RunEnding::Failed { error, stop_reason })
         }
-        Came::Stopped if context.stop.cause() == Some(StopCause::ShuttingDown) => None,
+        // What a shutdown cut short, the next start goes on with.
+        Came::Stopped | Came::Unrecorded(_) if context.stop.cause() == Some(StopCause::ShuttingDown) => None,
         Came::Stopped => Some(RunEnding::Interrupted),
-        Came::Unrecorded(error) => failed(format!("the run could not be recorded: {}", chain(&error))),
+        Came::Unrecorded(error) => failed(format!("the run could not be recorded: {}", with_causes(&error))),
         Came::Panicked => {
             failed("the run stopped by a defect in Remit; the server's own log says where".to_owned())
         }
     }
-}
-
-/// An error with all that caused it, on one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }

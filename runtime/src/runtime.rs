@@ -1,14 +1,11 @@
 //! The runtime as everybody sees it: threads and runs, started, stopped and waited for.
 
 mod cancel;
+mod recover;
 mod start;
 mod thread;
 
-use std::{
-    path::PathBuf,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use domain::{
     definition::Registry,
@@ -24,6 +21,7 @@ use crate::{
     clock::Clock,
     config::Config,
     id_source::IdSource,
+    live_runs::LiveRuns,
     models::{
         Models,
         retry::{Pauses, RetryPolicy, SystemPauses},
@@ -72,6 +70,16 @@ impl Runtime {
 
     /// The same, with retries and waits of one's own.
     pub fn with_pauses(parts: RuntimeParts, retry_policy: RetryPolicy, pauses: Arc<dyn Pauses>) -> Self {
+        Self::with_toolbox(parts, retry_policy, pauses, Toolbox::builtin())
+    }
+
+    /// The same, with tools of one's own.
+    pub(crate) fn with_toolbox(
+        parts: RuntimeParts,
+        retry_policy: RetryPolicy,
+        pauses: Arc<dyn Pauses>,
+        toolbox: Toolbox,
+    ) -> Self {
         let config = parts.config;
         let gate = config.subagent_runtime;
         let limits = AdmissionLimits { max_running: gate.max_running, queue_capacity: gate.queue_capacity };
@@ -87,11 +95,11 @@ impl Runtime {
             admission: Admission::new(limits),
             queue_timeout: Duration::from_secs(gate.queue_timeout_seconds),
             confinement: Confinement::probe(config.sandbox).map(Arc::new),
-            toolbox: Toolbox::builtin(),
+            toolbox,
             clock: parts.clock,
             ids: parts.ids,
             max_total_per_run,
-            live_runs: Mutex::default(),
+            live_runs: LiveRuns::default(),
         };
         Self {
             services: Arc::new(services),
@@ -128,17 +136,17 @@ impl Runtime {
     }
 
     /// Stops everything without an end: unfinished runs go on at the next start. Answers when
-    /// nothing runs any more.
+    /// nothing runs any more, and no run starts after it.
     pub async fn shutdown(&self) {
         self.stop.stop(StopCause::ShuttingDown);
+        let _no_more_starts = self.starting.lock().await;
         self.runs.close();
         self.runs.wait().await;
     }
 
     /// The run, if this process works on it.
     fn live(&self, thread_id: &ThreadId, run_id: &RunId) -> Option<RunContext> {
-        let live = self.services.live_runs.lock().unwrap_or_else(PoisonError::into_inner);
-        live.get(thread_id).filter(|context| context.settings.run_id == *run_id).cloned()
+        self.services.live_runs.get(thread_id, run_id)
     }
 
     /// What the log says of a run that this process does not work on.

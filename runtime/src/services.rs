@@ -1,24 +1,19 @@
 //! What every run of this process shares.
 
-use std::{
-    collections::HashMap,
-    path::PathBuf,
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use domain::{definition::Registry, ids::ThreadId};
+use domain::definition::Registry;
 use eventlog::EventLog;
 
 use crate::{
     admission::Admission,
     clock::Clock,
     id_source::IdSource,
+    live_runs::LiveRuns,
     models::{
         Models,
         retry::{Pauses, RetryPolicy},
     },
-    run_context::RunContext,
     sandbox::{Confinement, NoConfinement},
     tools::Toolbox,
 };
@@ -41,7 +36,7 @@ pub(crate) struct Services {
     /// Delegations per run when a request does not say.
     pub(crate) max_total_per_run: u32,
     /// The run that this process works on, per thread.
-    pub(crate) live_runs: Mutex<HashMap<ThreadId, RunContext>>,
+    pub(crate) live_runs: LiveRuns,
 }
 
 impl Services {

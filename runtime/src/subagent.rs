@@ -3,30 +3,26 @@
 //! It works in a tokio task of its own, which outlives a lead that is stopped: so every delegation
 //! that was requested gets its one end, whoever goes first.
 
-use std::{panic::AssertUnwindSafe, sync::PoisonError, time::Duration};
+mod queue;
+mod trail;
+mod work;
+
+use std::sync::PoisonError;
 
 use domain::{
     agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
-    citation::Citations,
     delegation::{Delegation, DelegationCommand, DelegationEnding},
     event::{CancelReason, DelegationRequested, Event, RefusalReason, Scope, SubagentEnded, SubagentEvent},
-    message::Message,
-    prompt::{Briefing, initial_messages},
-    receipt::ReceiptId,
     status_contract::TaskOutcome,
 };
-use futures::FutureExt;
-use serde_json::{Map, Value, json};
 use tokio::{sync::oneshot, time::Instant};
 
+pub(crate) use self::trail::Trail;
 use crate::{
-    admission::{Entry, Slot},
-    agent_loop::AgentLoop,
+    admission::Entry,
     cancellation::{StopCause, StopSignal},
-    recorder::{Recorder, Seat},
     run_context::{ResumableDelegation, RunContext},
     run_owner::{Decision, Record, RecordError},
-    tools::ToolContext,
 };
 
 /// A delegation to work on.

@@ -1,6 +1,9 @@
 //! What a thread's stream says to the runtime: the conversation so far, and runs without an end.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use domain::{
     agent::AgentEvent,
@@ -9,7 +12,7 @@ use domain::{
     message::Message,
     run::Run,
 };
-use eventlog::{EventLog, Seq, StreamId};
+use eventlog::{EventLog, FOREIGN_SCHEMA_VERSION, Seq, StreamId};
 
 use crate::{journal::Fact, request::HistoryError, run_context::ResumableDelegation, run_owner::RunState};
 
@@ -28,8 +31,10 @@ pub(crate) struct ThreadHistory {
     pub(crate) conversation: Vec<Message>,
     /// How the runs that have ended did.
     pub(crate) ended: BTreeMap<RunId, RunStatus>,
-    /// Runs that have not ended.
+    /// Runs of ours that have not ended.
     pub(crate) open: BTreeMap<RunId, RunHistory>,
+    /// Runs that somebody else recorded here. They are shown, and never worked on.
+    foreign: BTreeSet<RunId>,
 }
 
 /// A run without an end.
@@ -52,10 +57,19 @@ impl ThreadHistory {
             after = last.seq;
             for recorded in &page {
                 history.owner.get_or_insert_with(|| recorded.owner.clone());
-                history.take(eventlog::decode(recorded)?);
+                if recorded.schema_version == FOREIGN_SCHEMA_VERSION {
+                    history.foreign.extend(recorded.scope.run_id.clone());
+                } else {
+                    history.take(eventlog::decode(recorded)?);
+                }
             }
         }
         Ok((after > Seq::ZERO).then_some(history))
+    }
+
+    /// Whether the thread has a run of this id.
+    pub(crate) fn names(&self, run_id: &RunId) -> bool {
+        self.ended.contains_key(run_id) || self.open.contains_key(run_id) || self.foreign.contains(run_id)
     }
 
     fn take(&mut self, logged: Logged) {

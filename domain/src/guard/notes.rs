@@ -6,12 +6,23 @@ use crate::event::RefusalReason;
 pub const SUBAGENT_LIMIT_REACHED: &str = "[SUBAGENT LIMIT REACHED] The subagent delegation limit of this run is used up. \
      Work with the results that are there, do what is simple directly, or say what remains to be done.";
 
-/// Told to the model with its next request, once for each call that was dropped.
-pub const fn call_dropped(reason: RefusalReason) -> &'static str {
+/// What is recorded of one `task` call that was dropped.
+pub fn call_dropped(reason: RefusalReason) -> String {
+    calls_dropped(reason, 1)
+}
+
+/// Told to the model with its next request: how many calls were dropped, and why.
+pub fn calls_dropped(reason: RefusalReason, count: u32) -> String {
+    let calls = match count {
+        1 => "A `task` call of your last reply was not carried out".to_owned(),
+        _ => format!("{count} `task` calls of your last reply were not carried out"),
+    };
+    format!("[TASK CALL DROPPED] {calls}: {}", drop_reason(reason))
+}
+
+const fn drop_reason(reason: RefusalReason) -> &'static str {
     match reason {
-        RefusalReason::PerRunLimit => {
-            "[TASK CALL DROPPED] A `task` call of your last reply was not carried out: this run has no delegation left for it."
-        }
+        RefusalReason::PerRunLimit => "this run has no delegation left for that.",
         RefusalReason::PerResponseLimit
         | RefusalReason::UnknownType
         | RefusalReason::NotAllowed
@@ -20,8 +31,7 @@ pub const fn call_dropped(reason: RefusalReason) -> &'static str {
         | RefusalReason::Depth
         | RefusalReason::QueueFull
         | RefusalReason::QueueTimeout => {
-            "[TASK CALL DROPPED] A `task` call of your last reply was not carried out: it was over the limit per response. \
-             Ask again after the others have returned, if it is still needed."
+            "that was over the limit per response. Ask again after the others have returned, if it is still needed."
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use domain::{
     event::{ModelFailed, ModelRetried},
-    limits::ERROR_DETAIL_CHARS_MAX,
+    limits::{ERROR_DETAIL_CHARS_MAX, MODEL_REPLY_STORED_BYTES_MAX},
     message::{AssistantMessage, ERROR_DETAIL_KEY, ERROR_FALLBACK_KEY},
     text,
 };
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::{
     agent_loop::AgentLoop,
     models::{
-        ModelRequest, no_deltas,
+        ModelError, ModelErrorKind, ModelRequest, no_deltas,
         retry::{GaveUp, Retries, RetryNotice, call_with_retries},
     },
     recorder::Recorder,
@@ -34,7 +34,8 @@ pub(crate) async fn perform(agent_loop: &mut AgentLoop) -> Result<(), RecordErro
     let on_retry = |notice| note_retry(recorder.clone(), model_name.clone(), notice);
     let retries =
         Retries { policy: &services.retry_policy, pauses: services.pauses.as_ref(), on_retry: &on_retry };
-    let reply = match call_with_retries(agent_loop.model.as_ref(), &request, &no_deltas, retries).await {
+    let called = call_with_retries(agent_loop.model.as_ref(), &request, &no_deltas, retries).await;
+    let reply = match called.and_then(storable) {
         Ok(reply) => reply,
         Err(gave_up) => {
             recorder.model_failed(failed(&recorder, &model_name, &gave_up)).await?;
@@ -44,6 +45,19 @@ pub(crate) async fn perform(agent_loop: &mut AgentLoop) -> Result<(), RecordErro
     let recorded = recorder.reply(reply, agent_loop.agent.delegations()).await?;
     agent_loop.take(&recorded);
     Ok(())
+}
+
+/// A reply within the model's own bound can grow on its way into the log, where every quote and
+/// line break takes two bytes. One that no event holds is a failure like any other.
+fn storable(reply: AssistantMessage) -> Result<AssistantMessage, GaveUp> {
+    let bytes = serde_json::to_vec(&reply).map_or(usize::MAX, |json| json.len());
+    if bytes <= MODEL_REPLY_STORED_BYTES_MAX {
+        return Ok(reply);
+    }
+    let message = format!(
+        "the reply takes {bytes} bytes to store, and at most {MODEL_REPLY_STORED_BYTES_MAX} fit; ask for less at once"
+    );
+    Err(GaveUp { attempts: 1, error: ModelError::new(ModelErrorKind::InvalidReply, message) })
 }
 
 /// A retry that cannot be recorded does not stop the call; the reply's own record will.

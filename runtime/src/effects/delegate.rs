@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use domain::{
     delegation::DelegationCommand,
-    event::{DelegationDelivered, DelegationRefused, DelegationRequested, Event, RefusalReason, Scope},
-    limits::POLLING_GRACE_SECONDS,
+    event::{DelegationDelivered, DelegationRequested, Event, RefusalReason, Scope},
+    limits::{POLLING_GRACE_SECONDS, TASK_DESCRIPTION_CHARS_MAX},
     message::{ToolArgs, ToolCall, ToolMessage, ToolStatus},
     prompt,
     status_contract::{self, SubagentStatus, TaskOutcome},
+    text,
     tool_spec::TASK_TOOL,
 };
 use tokio::sync::oneshot;
@@ -39,6 +40,8 @@ pub(crate) struct Delegated {
     call: ToolCall,
     scope: Scope,
     request: DelegationRequested,
+    /// How long the lead waits for the result.
+    patience: Duration,
     stop: StopSignal,
     ended: oneshot::Receiver<Ended>,
 }
@@ -79,15 +82,29 @@ pub(crate) async fn open(recorder: &Recorder, call: &ToolCall) -> Result<(Vec<Ev
 
 fn start(recorder: &Recorder, call: &ToolCall, work: Work) -> Opened {
     let (scope, request) = (work.scope.clone(), work.request.clone());
+    let patience = patience(&recorder.context, &work);
     let (stop, ended) = subagent::spawn(&recorder.context, work);
-    Opened::Started(Box::new(Delegated { call: call.clone(), scope, request, stop, ended }))
+    Opened::Started(Box::new(Delegated { call: call.clone(), scope, request, patience, stop, ended }))
+}
+
+/// The subagent's own time limit and some grace (facts §4.5). What waits for a slot has not begun
+/// to use its time, so the longest wait comes on top.
+fn patience(context: &RunContext, work: &Work) -> Duration {
+    let at_work = Duration::from_secs(work.request.timeout_seconds.saturating_add(POLLING_GRACE_SECONDS));
+    match &work.start {
+        Start::Enter(Entry::Waiting(_)) | Start::GoOn(Entry::Waiting(_)) => {
+            at_work.saturating_add(context.services.queue_timeout)
+        }
+        Start::Enter(Entry::Admitted(_) | Entry::Full)
+        | Start::GoOn(Entry::Admitted(_) | Entry::Full)
+        | Start::Over(_) => at_work,
+    }
 }
 
 /// Waits for the end and gives the lead its result, recorded as delivered. A lead whose own wait
-/// runs out stops the subagent and is told so.
+/// runs out stops the subagent and is told so, unless the subagent was done a moment before.
 pub(crate) async fn deliver(recorder: &Recorder, delegated: Delegated) -> Result<Vec<Event>, RecordError> {
-    let Delegated { call, scope, request, stop, mut ended } = delegated;
-    let patience = Duration::from_secs(request.timeout_seconds.saturating_add(POLLING_GRACE_SECONDS));
+    let Delegated { call, scope, request, patience, stop, mut ended } = delegated;
     let (ended, ran_out) = match tokio::time::timeout(patience, &mut ended).await {
         Ok(ended) => (ended, false),
         Err(_) => {
@@ -101,7 +118,8 @@ pub(crate) async fn deliver(recorder: &Recorder, delegated: Delegated) -> Result
             Ok(refuse(recorder, &call, scope, refusal).await?.0)
         }
         Ended::Over { outcome, trail } => {
-            let outcome = if ran_out { out_of_patience(&request) } else { outcome };
+            let is_cut_off = ran_out && outcome.status == SubagentStatus::TimedOut;
+            let outcome = if is_cut_off { out_of_patience(&request) } else { outcome };
             let command = DelegationCommand::Deliver(delivered(&request, &outcome));
             recorder.delivered(scope, command, result_message(&call, &outcome, Some(&trail))).await
         }
@@ -143,7 +161,7 @@ fn accept(context: &RunContext, call: &ToolCall, scope: &Scope) -> Result<Delega
     );
     Ok(DelegationRequested {
         task_id: scope.task_id.clone().unwrap_or_else(|| context.unnamed_call()),
-        description: args.description,
+        description: text::prefix(&args.description, TASK_DESCRIPTION_CHARS_MAX).text,
         prompt: args.prompt,
         subagent_type: definition.name.clone(),
         model_name: model_name.unwrap_or_else(|_| settings.model_name.clone()),
@@ -198,13 +216,7 @@ async fn refuse(
     refusal: Refusal,
 ) -> Result<(Vec<Event>, Opened), RecordError> {
     let outcome = TaskOutcome::new(SubagentStatus::Failed, Some(refusal.message.clone()));
-    let refused = DelegationRefused {
-        task_id: scope.task_id.clone().unwrap_or_else(|| recorder.context.unnamed_call()),
-        description: call.args.text("description").to_owned(),
-        subagent_type: call.args.text("subagent_type").to_owned(),
-        reason: refusal.reason,
-        message: refusal.message,
-    };
+    let refused = recorder.refused(&scope, call, refusal.reason, refusal.message);
     let message = result_message(call, &outcome, None);
     let recorded = recorder.delivered(scope, DelegationCommand::Refuse(refused), message).await?;
     Ok((recorded, Opened::Refused))

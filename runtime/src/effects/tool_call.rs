@@ -4,6 +4,8 @@
 //! At most once where it matters: the intent of a call with side effects is durable before it
 //! runs, and a call that was started before a crash is run again only if that is harmless.
 
+use std::panic::AssertUnwindSafe;
+
 use domain::{
     agent::{AgentRole, PendingCall},
     delegation::ReceiptDraft,
@@ -12,8 +14,10 @@ use domain::{
     limits::{DELEGATION_DEPTH_MAX, TOOL_CALLS_PER_REPLY_MAX},
     message::{ToolArgs, ToolCall, ToolMessage, ToolStatus},
     receipt::ReceiptOutcome,
+    status_contract::raised_message,
     tool_spec::{SideEffect, TASK_TOOL},
 };
+use futures::FutureExt;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
@@ -94,8 +98,10 @@ async fn attempt(agent_loop: &mut AgentLoop, pending: &PendingCall) -> Result<Ca
     Ok(performed(tool, agent_loop, args).await)
 }
 
+/// A tool that panics costs its own call and nothing else.
 async fn performed(tool: &dyn Tool, agent_loop: &AgentLoop, args: &Map<String, Value>) -> Came {
-    let output = tool.run(&agent_loop.tool_context, args).await;
+    let run = async { tool.run(&agent_loop.tool_context, args).await };
+    let Ok(output) = AssertUnwindSafe(run).catch_unwind().await else { return broken(&tool.spec().name) };
     let outcome = match output.outcome {
         ToolOutcome::Ok => ReceiptOutcome::Ok,
         ToolOutcome::Error => ReceiptOutcome::Error,
@@ -148,6 +154,11 @@ fn unknown_tool(agent_loop: &AgentLoop, name: &str) -> Came {
         }
     };
     Came::without_output(text, ReceiptOutcome::Denied)
+}
+
+fn broken(name: &str) -> Came {
+    let detail = "it stopped by a defect in Remit, and what it did is unknown";
+    Came::without_output(raised_message(name, "Panic", detail).text, ReceiptOutcome::Unknown)
 }
 
 fn unknown_outcome(name: &str) -> Came {

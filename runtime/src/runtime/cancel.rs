@@ -3,27 +3,30 @@
 use std::sync::PoisonError;
 
 use domain::{
-    event::CancelReason,
-    ids::{RunId, ThreadId},
+    event::{CancelReason, Scope},
+    ids::{DelegationId, RunId, ThreadId, ToolCallId},
 };
 
 use super::Runtime;
 use crate::{
-    cancellation::StopCause,
-    request::{CancelError, TaskRef},
+    cancellation::{StopCause, StopSignal},
+    request::{CancelError, HistoryError, TaskRef},
+    run_context::RunContext,
 };
 
 impl Runtime {
     /// Stops a run and all its delegations. Answers at once; the run has its end when everything
     /// has stopped. Cancelling a run that is stopping already changes nothing.
     pub async fn cancel_run(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<(), CancelError> {
-        match self.live(thread_id, run_id) {
-            Some(context) => {
-                context.stop.stop(StopCause::Cancelled(CancelReason::CancelledByUser));
-                Ok(())
-            }
-            None => Err(CancelError::AlreadyEnded(self.recorded(thread_id, run_id)?)),
+        let Some(context) = self.live(thread_id, run_id) else {
+            return Err(CancelError::AlreadyEnded(self.recorded(thread_id, run_id)?));
+        };
+        let status = *context.owner.status().borrow();
+        if status.is_terminal() {
+            return Err(CancelError::AlreadyEnded(status));
         }
+        context.stop.stop(StopCause::Cancelled(CancelReason::CancelledByUser));
+        Ok(())
     }
 
     /// Stops one delegation and nothing else.
@@ -36,17 +39,49 @@ impl Runtime {
         let Some(context) = self.live(thread_id, run_id) else {
             return Err(CancelError::AlreadyEnded(self.recorded(thread_id, run_id)?));
         };
-        let live = context.live.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = live.iter().rev().find(|(id, (task_id, _))| match task {
-            TaskRef::TaskId(wanted) => wanted == task_id,
-            TaskRef::DelegationId(wanted) => wanted == *id,
-        });
-        match found {
-            Some((_, (_, stop))) => {
-                stop.stop(StopCause::Cancelled(CancelReason::CancelledByUser));
-                Ok(())
-            }
-            None => Err(CancelError::UnknownDelegation(run_id.clone())),
+        let Some(stop) = live_delegation(&context, task) else {
+            return Err(self.not_live(thread_id, run_id, task)?);
+        };
+        stop.stop(StopCause::Cancelled(CancelReason::CancelledByUser));
+        Ok(())
+    }
+
+    /// Why a delegation that nobody works on cannot be cancelled.
+    fn not_live(
+        &self,
+        thread_id: &ThreadId,
+        run_id: &RunId,
+        task: &TaskRef,
+    ) -> Result<CancelError, HistoryError> {
+        let history = self.history(thread_id)?.unwrap_or_default();
+        if let Some(status) = history.ended.get(run_id) {
+            return Ok(CancelError::AlreadyEnded(*status));
         }
+        let delegations = history.open.get(run_id).into_iter().flat_map(|run| run.state.delegations.values());
+        let mut named = delegations.filter(|(scope, _)| names(task, scope));
+        let has_ended = named.next_back().is_some_and(|(_, delegation)| !delegation.is_open());
+        if has_ended {
+            Ok(CancelError::DelegationEnded)
+        } else {
+            Ok(CancelError::UnknownDelegation(run_id.clone()))
+        }
+    }
+}
+
+/// The signal is taken out of the list first: stopping wakes others, who may want the list.
+fn live_delegation(context: &RunContext, task: &TaskRef) -> Option<StopSignal> {
+    let live = context.live.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut newest_first = live.iter().rev();
+    let is_named = |id: &DelegationId, task_id: &ToolCallId| match task {
+        TaskRef::TaskId(wanted) => wanted == task_id,
+        TaskRef::DelegationId(wanted) => wanted == id,
+    };
+    newest_first.find(|(id, (task_id, _))| is_named(id, task_id)).map(|(_, (_, stop))| stop.clone())
+}
+
+fn names(task: &TaskRef, scope: &Scope) -> bool {
+    match task {
+        TaskRef::TaskId(wanted) => scope.task_id.as_ref() == Some(wanted),
+        TaskRef::DelegationId(wanted) => scope.delegation_id == Some(*wanted),
     }
 }

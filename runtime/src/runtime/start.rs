@@ -1,46 +1,56 @@
-//! Starting runs, and going on with those that a crash or a shutdown left without an end.
+//! Starting runs.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use domain::{
     agent::{Agent, AgentEvent, AgentRole},
-    event::{Event, RunSettings, RunStopReason, Scope},
+    event::{Event, RunSettings, Scope},
     ids::{RunId, ThreadId, UserId},
     message::{HumanMessage, Message},
-    run::{Run, RunCommand, RunEnding},
+    run::RunCommand,
 };
-use eventlog::StreamId;
 use tokio_util::task::TaskTracker;
 
 use super::Runtime;
 use crate::{
-    config::Recovery,
-    request::{HistoryError, RunRequest, StartRunError},
+    live_runs::LiveRuns,
+    request::{RunRequest, StartRunError},
     run_context::{ResumableDelegation, RunContext},
     run_owner::{self, Decision, Record, RecordError, RunState},
     run_settings, run_task,
-    thread_history::{RunHistory, ThreadHistory},
+    thread_history::ThreadHistory,
 };
 
-/// Streams that are listed at once while unfinished runs are looked for.
-const STREAMS_PAGE: usize = 256;
-
 /// A run about to be worked on.
-struct Beginning {
-    settings: RunSettings,
-    state: RunState,
-    owner: UserId,
-    resumable: Vec<ResumableDelegation>,
+pub(super) struct Beginning {
+    pub(super) settings: RunSettings,
+    pub(super) state: RunState,
+    pub(super) owner: UserId,
+    pub(super) resumable: Vec<ResumableDelegation>,
 }
 
 impl Runtime {
-    /// Starts a run. Answers when its start is durable.
+    /// Starts a run. Answers when its start is durable. A caller that goes away meanwhile does not
+    /// leave a run behind that nobody works on.
     pub async fn start_run(&self, thread_id: &ThreadId, request: RunRequest) -> Result<RunId, StartRunError> {
         if self.stop.cause().is_some() {
             return Err(StartRunError::ShuttingDown);
         }
         run_settings::check_input(&request.input)?;
+        let (runtime, thread_id) = (self.clone(), thread_id.clone());
+        let started = self.runs.spawn(async move { runtime.start(&thread_id, request).await });
+        match started.await {
+            Ok(started) => started,
+            Err(failure) if failure.is_panic() => std::panic::resume_unwind(failure.into_panic()),
+            Err(_) => Err(StartRunError::ShuttingDown),
+        }
+    }
+
+    async fn start(&self, thread_id: &ThreadId, request: RunRequest) -> Result<RunId, StartRunError> {
         let _one_at_a_time = self.starting.lock().await;
+        if self.stop.cause().is_some() {
+            return Err(StartRunError::ShuttingDown);
+        }
         let mut history = self.idle_thread(thread_id, &request).await?;
         let settings = run_settings::resolve(&self.services, &request)?;
         let run_id = settings.run_id.clone();
@@ -54,84 +64,6 @@ impl Runtime {
         Ok(run_id)
     }
 
-    /// Goes on with every run that has no end, or ends it where the configuration says so. Gives
-    /// the runs that go on.
-    pub async fn recover(&self, recovery: Recovery) -> Result<Vec<(ThreadId, RunId)>, HistoryError> {
-        let (mut resumed, mut after) = (Vec::new(), None::<StreamId>);
-        loop {
-            let page = self.services.log.streams(after.as_ref(), STREAMS_PAGE)?;
-            let Some(last) = page.last() else { return Ok(resumed) };
-            after = Some(last.stream.clone());
-            for thread_id in page.iter().filter_map(|summary| summary.stream.thread_id()) {
-                resumed.extend(self.recover_thread(thread_id, recovery).await?);
-            }
-        }
-    }
-
-    async fn recover_thread(
-        &self,
-        thread_id: &ThreadId,
-        recovery: Recovery,
-    ) -> Result<Vec<(ThreadId, RunId)>, HistoryError> {
-        let Some(mut history) = self.history(thread_id)? else { return Ok(Vec::new()) };
-        let mut resumed = Vec::new();
-        for (run_id, run) in std::mem::take(&mut history.open) {
-            if self.live(thread_id, &run_id).is_some() {
-                continue;
-            }
-            match recovery {
-                Recovery::Resume => match self.resume(thread_id, &history, run) {
-                    Ok(()) => resumed.push((thread_id.clone(), run_id)),
-                    Err(error) => {
-                        tracing::error!(%thread_id, %run_id, error = &error as &dyn std::error::Error, "a run cannot go on")
-                    }
-                },
-                Recovery::Fail => self.end_orphan(thread_id, &history, &run_id, run).await,
-            }
-        }
-        Ok(resumed)
-    }
-
-    fn resume(
-        &self,
-        thread_id: &ThreadId,
-        history: &ThreadHistory,
-        mut run: RunHistory,
-    ) -> Result<(), StartRunError> {
-        // A run that was recorded by somebody else has no settings of ours, and nothing to resume.
-        let Some(settings) = run.settings.take() else { return Ok(()) };
-        let resumable = run.resumable();
-        let is_begun = matches!(&run.state.run, Run::Open(open) if open.is_begun);
-        let owner = history.owner.clone().unwrap_or_else(UserId::unowned);
-        let beginning = Beginning { settings, state: run.state, owner, resumable };
-        let context = self.context(thread_id, history, beginning)?;
-        let mut agent = lead_agent(&context.settings, history.conversation.clone());
-        run.lead.into_iter().for_each(|event| agent.evolve(event));
-        self.spawn(context, agent, is_begun);
-        Ok(())
-    }
-
-    /// Ends a run that nobody works on.
-    async fn end_orphan(
-        &self,
-        thread_id: &ThreadId,
-        history: &ThreadHistory,
-        run_id: &RunId,
-        run: RunHistory,
-    ) {
-        let owner = history.owner.clone().unwrap_or_else(UserId::unowned);
-        let scope = Scope { run_id: Some(run_id.clone()), ..Scope::default() };
-        let journal = self.journal(thread_id, owner, Some(run_id.to_string()));
-        let handle = run_owner::spawn(run.state, journal, scope);
-        let error = "interrupted: the server stopped before the run had ended, and was told not to resume it";
-        let stop_reason = Some(RunStopReason::OrphanRecovered);
-        let ending = RunEnding::Failed { error: error.to_owned(), stop_reason };
-        let record = Record { decision: Decision::Run(RunCommand::End(ending)), facts: Vec::new() };
-        if let Err(error) = handle.record(record).await {
-            tracing::error!(%thread_id, %run_id, error = &error as &dyn std::error::Error, "an interrupted run has no recorded end");
-        }
-    }
-
     /// The history of a thread on which nothing runs. What an earlier process left open here is
     /// ended first.
     async fn idle_thread(
@@ -140,30 +72,24 @@ impl Runtime {
         request: &RunRequest,
     ) -> Result<ThreadHistory, StartRunError> {
         let failed = |source| StartRunError::History { thread_id: thread_id.clone(), source };
-        if let Some(active) = self.active(thread_id) {
+        if let Some(active) = self.services.live_runs.active(thread_id) {
             return Err(StartRunError::ActiveRun(active));
         }
         let unknown = || StartRunError::UnknownThread(thread_id.clone());
         let mut history = self.history(thread_id).map_err(failed)?.ok_or_else(unknown)?;
-        let known = |run_id: &&RunId| history.ended.contains_key(run_id) || history.open.contains_key(run_id);
-        if let Some(run_id) = request.run_id.as_ref().filter(known) {
+        if let Some(run_id) = request.run_id.as_ref().filter(|run_id| history.names(run_id)) {
             return Err(StartRunError::RunExists(run_id.clone()));
         }
         if history.open.is_empty() {
             return Ok(history);
         }
         for (run_id, run) in std::mem::take(&mut history.open) {
-            self.end_orphan(thread_id, &history, &run_id, run).await;
+            self.end_orphan(thread_id, &history, &run_id, run).await.map_err(unstarted)?;
         }
         self.history(thread_id).map_err(failed)?.ok_or_else(unknown)
     }
 
-    fn active(&self, thread_id: &ThreadId) -> Option<RunId> {
-        let live = self.services.live_runs.lock().unwrap_or_else(PoisonError::into_inner);
-        live.get(thread_id).map(|context| context.settings.run_id.clone())
-    }
-
-    fn context(
+    pub(super) fn context(
         &self,
         thread_id: &ThreadId,
         history: &ThreadHistory,
@@ -198,24 +124,25 @@ impl Runtime {
             input: input.into_iter().map(Message::Human).collect(),
         };
         let record = Record { decision: Decision::Run(command), facts: Vec::new() };
-        context.owner.record(record).await.map_err(|error| match error {
-            RecordError::Journal(source) => StartRunError::Journal(source),
-            // A new run on an idle thread refuses nothing.
-            RecordError::Run(_) | RecordError::Delegation(_) | RecordError::OwnerGone => {
-                StartRunError::ShuttingDown
-            }
-        })
+        context.owner.record(record).await.map_err(unstarted)
     }
 
-    fn spawn(&self, context: RunContext, agent: Agent, is_begun: bool) {
-        let thread_id = context.thread_id.clone();
-        let mut live = self.services.live_runs.lock().unwrap_or_else(PoisonError::into_inner);
-        live.insert(thread_id, context.clone());
-        drop(live);
-        self.runs.spawn(run_task::work(context, agent, is_begun));
+    pub(super) fn spawn(&self, context: RunContext, agent: Agent, is_begun: bool) {
+        self.runs.spawn(run_task::work(LiveRuns::enter(context), agent, is_begun));
     }
 }
 
-fn lead_agent(settings: &RunSettings, conversation: Vec<Message>) -> Agent {
+/// A new run on an idle thread, and the end of one that nobody works on, are refused by nothing
+/// but the log.
+fn unstarted(error: RecordError) -> StartRunError {
+    match error {
+        RecordError::Journal(source) => StartRunError::Journal(source),
+        RecordError::Run(_) | RecordError::Delegation(_) | RecordError::OwnerGone => {
+            StartRunError::ShuttingDown
+        }
+    }
+}
+
+pub(super) fn lead_agent(settings: &RunSettings, conversation: Vec<Message>) -> Agent {
     Agent::new(AgentRole::Lead, settings.max_turns, conversation)
 }

@@ -1,3 +1,16 @@
+#![expect(clippy::wildcard_enum_match_arm, reason = "tests look for one kind of event among all")]
+
+mod admission;
+mod cancel;
+mod executor;
+mod failures;
+mod limits;
+mod recovery;
+mod start;
+mod task_tool;
+mod time_limit;
+mod usage;
+
 use std::sync::Arc;
 
 use domain::{event::RunStatus, message::HumanMessage};

@@ -1,0 +1,295 @@
+//! Cancelling, interrupting and shutting down (field reports, group B).
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use domain::{
+    delegation::{DelegationCommand, DelegationEnding},
+    event::{CancelReason, DelegationRequested, EndStatus, RunSettings, RunStatus, Scope},
+    ids::{DelegationId, RunId, SubagentType, ThreadId, ToolCallId, UserId},
+    run::{RunCommand, RunEnding},
+};
+use eventlog::{EventLog, Options};
+
+use super::executor::named;
+use crate::{
+    SystemClock, SystemIds,
+    config::Recovery,
+    journal::Journal,
+    models::ModelErrorKind,
+    request::{CancelError, StartRunError},
+    run_owner::{self, Decision, OwnerHandle, Record, RecordError, RunState},
+    testing::{
+        Script, Setup, Turn, delegating, facts_of,
+        gate::Gate,
+        pauses::TestPauses,
+        saying,
+        script::Using,
+        world::{check_ended_once, request},
+    },
+};
+
+fn three_tasks() -> Script {
+    Script::new()
+        .lead("go", [delegating(&[("1", "task-a"), ("2", "task-b"), ("3", "task-c")]), saying("done")])
+}
+
+// Field report 23, and facts §12 lines 73 and 74: every subagent of a cancelled run has an end
+// that says why, and its tokens count.
+#[tokio::test]
+async fn a_cancelled_run_ends_its_subagents() {
+    let script = three_tasks()
+        .sub("task-a", [saying("in time").using(5, 5)])
+        .sub("task-b", [Turn::Hang])
+        .sub("task-c", [Turn::Hang]);
+    let world = Setup::new(script).build().await;
+    let run = world.start("go").await;
+    world
+        .until("one end, two at work", |world| {
+            world.count("subagent.end") == 1 && world.script.at_work().0 == 2
+        })
+        .await;
+    world.runtime.cancel_run(&world.thread, &run).await.unwrap();
+    assert_eq!(world.wait(&run).await, RunStatus::Interrupted);
+    let mut ends = world.ends();
+    ends.sort_by_key(|end| end.task_id.clone());
+    let seen: Vec<_> = ends.iter().map(|end| (end.status, end.cancel_reason)).collect();
+    let interrupted = (EndStatus::Cancelled, Some(CancelReason::ParentInterrupted));
+    assert_eq!(seen, [(EndStatus::Completed, None), interrupted, interrupted]);
+    assert!(world.ledger().iter().all(|entry| entry.status.is_terminal()));
+    let again = world.runtime.cancel_run(&world.thread, &run).await;
+    assert!(matches!(again, Err(CancelError::AlreadyEnded(RunStatus::Interrupted))));
+    world.check_ended_once();
+    world.until_idle().await;
+}
+
+// Field report 16: what the provider says after the cancel changes nothing.
+#[tokio::test]
+async fn a_reply_that_comes_after_the_cancel_is_not_recorded() {
+    let script = Script::new()
+        .lead("go", [delegating(&[("1", "late")]).using(1, 1), saying("done")])
+        .sub("late", [Turn::Held("late", saying("too late").using(100, 100))]);
+    let world = Setup::new(script).build().await;
+    let run = world.start("go").await;
+    world.until("one at work", |world| world.script.at_work().0 == 1).await;
+    world.runtime.cancel_run(&world.thread, &run).await.unwrap();
+    assert_eq!(world.wait(&run).await, RunStatus::Interrupted);
+    let before = world.types();
+    world.script.open("late");
+    for _ in 0..1_000 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(world.types(), before);
+    assert_eq!((world.ends()[0].status, world.ends()[0].usage), (EndStatus::Cancelled, None));
+    world.check_ended_once();
+}
+
+// Field report 22: one subagent waits for its next attempt, another for a slot.
+#[tokio::test]
+async fn a_cancel_reaches_who_waits() {
+    let script = three_tasks()
+        .sub("task-a", [Turn::Fail(ModelErrorKind::Busy)])
+        .sub("task-b", [Turn::Fail(ModelErrorKind::Busy)])
+        .sub("task-c", [Turn::Fail(ModelErrorKind::Busy)]);
+    let setup = Setup::new(script)
+        .pauses(TestPauses::Endless)
+        .config(|config| config.subagent_runtime.max_running = 2);
+    let world = setup.build().await;
+    let mut asked = request("go");
+    asked.max_concurrent_subagents = Some(2);
+    let other = world.runtime.create_thread(Default::default()).await.unwrap();
+    let run = world.start("go").await;
+    world.until_recorded("llm.retry", 2).await;
+    let waiting = world.runtime.start_run(&other, asked).await.unwrap();
+    world.until_recorded("delegation.queued", 2).await;
+    let calls = world.script.calls();
+    world.runtime.cancel_run(&other, &waiting).await.unwrap();
+    world.runtime.cancel_run(&world.thread, &run).await.unwrap();
+    assert_eq!(world.wait(&run).await, RunStatus::Interrupted);
+    assert_eq!(world.done(world.runtime.wait(&other, &waiting)).await.unwrap(), RunStatus::Interrupted);
+    assert_eq!(world.script.calls(), calls);
+    assert_eq!(world.ends().iter().filter(|end| end.status == EndStatus::Cancelled).count(), 4);
+    world.check_ended_once();
+    world.until_idle().await;
+}
+
+// Between the slot and the subagent: the request is on its way into the log when the run is
+// cancelled.
+#[tokio::test]
+async fn a_cancel_while_delegations_are_opened_leaks_nothing() {
+    let (gate, log) = Gate::log();
+    let script =
+        Script::new().lead("go", [Turn::Held("lead", delegating(&[("1", "task-a"), ("2", "task-b")]))]);
+    let world = Setup::new(script).log(log).build().await;
+    let run = world.start("go").await;
+    world.until("the lead's call", |world| world.script.calls() == 1).await;
+    let settle = async || {
+        for _ in 0..50 {
+            tokio::task::yield_now().await;
+        }
+    };
+    // Only the reply gets through; then the first request stands in the closed log.
+    world.script.open("lead");
+    world.until_recorded("llm.ai.response", 1).await;
+    gate.shut();
+    settle().await;
+    world.runtime.cancel_run(&world.thread, &run).await.unwrap();
+    settle().await;
+    gate.open();
+    assert_eq!(world.wait(&run).await, RunStatus::Interrupted);
+    assert!(world.ends().iter().all(|end| end.cancel_reason == Some(CancelReason::ParentInterrupted)));
+    world.check_ended_once();
+    world.until_idle().await;
+}
+
+// A shutdown is nobody's cancel: nothing ends, and all of it goes on at the next start.
+#[tokio::test]
+async fn a_shutdown_ends_nothing() {
+    let script = || {
+        three_tasks()
+            .sub("task-a", [Turn::Held("all", saying("a"))])
+            .sub("task-b", [Turn::Held("all", saying("b"))])
+            .sub("task-c", [Turn::Held("all", saying("c"))])
+    };
+    let setup = Setup::new(script()).config(|config| config.subagent_runtime.max_running = 2);
+    let world = setup.build().await;
+    let other = world.runtime.create_thread(Default::default()).await.unwrap();
+    let run = world.start("go").await;
+    let second = world.runtime.start_run(&other, request("go")).await.unwrap();
+    world.until_recorded("delegation.queued", 2).await;
+    world.done(world.runtime.shutdown()).await;
+    assert_eq!((world.ends().len(), world.last_status().status), (0, RunStatus::Running));
+    assert_eq!((world.runtime.capacity().running, world.runtime.capacity().queued), (0, 0));
+    assert!(matches!(world.runtime.start_run(&other, request("go")).await, Err(StartRunError::ShuttingDown)));
+    assert!(matches!(world.runtime.wait(&world.thread, &run).await, Err(CancelError::NotLive(_))));
+
+    let script = script();
+    script.open("all");
+    let data = tempfile::tempdir().unwrap();
+    let next =
+        Setup::new(script).log(world.log.clone()).config(|config| config.subagent_runtime.max_running = 2);
+    let runtime = next.runtime(&data);
+    let mut resumed = runtime.recover(Recovery::Resume).await.unwrap();
+    resumed.sort();
+    let mut expected = vec![(world.thread.clone(), run.clone()), (other.clone(), second.clone())];
+    expected.sort();
+    assert_eq!(resumed, expected);
+    assert_eq!(world.done(runtime.wait(&world.thread, &run)).await.unwrap(), RunStatus::Success);
+    assert_eq!(world.done(runtime.wait(&other, &second)).await.unwrap(), RunStatus::Success);
+    assert!(world.ends().iter().all(|end| end.status == EndStatus::Completed));
+    world.check_ended_once();
+}
+
+fn owner(log: &EventLog) -> OwnerHandle {
+    let run_id = RunId::new("race").unwrap();
+    let journal = Journal {
+        log: log.clone(),
+        thread_id: ThreadId::new("race").unwrap(),
+        owner: UserId::unowned(),
+        correlation_id: None,
+        clock: Arc::new(SystemClock),
+        ids: Arc::new(SystemIds),
+    };
+    run_owner::spawn(RunState::default(), journal, Scope { run_id: Some(run_id), ..Scope::default() })
+}
+
+fn start() -> Decision {
+    let settings = RunSettings {
+        run_id: RunId::new("race").unwrap(),
+        assistant_id: "lead".into(),
+        model_name: "m".into(),
+        subagent_enabled: true,
+        max_concurrent_subagents: 3,
+        max_total_subagents: 6,
+        allowed_subagents: None,
+        max_turns: 9,
+        tools: Vec::new(),
+        system_prompt: "lead".into(),
+        metadata: Default::default(),
+    };
+    Decision::Run(RunCommand::Start { settings: Box::new(settings), input: Vec::new() })
+}
+
+fn requested(task_id: &ToolCallId) -> DelegationCommand {
+    DelegationCommand::Request(Box::new(DelegationRequested {
+        task_id: task_id.clone(),
+        description: "d".into(),
+        prompt: "p".into(),
+        subagent_type: SubagentType::new("bash").unwrap(),
+        model_name: "m".into(),
+        max_turns: 9,
+        timeout_seconds: 1,
+        tools: Vec::new(),
+        receipts_enabled: false,
+        acceptance_criteria: Vec::new(),
+    }))
+}
+
+async fn decide(owner: &OwnerHandle, decision: Decision) -> Result<(), RecordError> {
+    owner.record(Record { decision, facts: Vec::new() }).await.map(drop)
+}
+
+// Field report 15, and facts §12 lines 43 and 44: three endings race, a thousand times; one wins,
+// the others are refused, and the owner goes on answering.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_races_have_one_winner_each() {
+    let log = EventLog::in_memory(Options::default());
+    let owner = owner(&log);
+    decide(&owner, start()).await.unwrap();
+    let mut winners: BTreeMap<usize, usize> = BTreeMap::new();
+    for round in 0..1_000 {
+        let task_id = ToolCallId::new("call_1").unwrap();
+        let scope = Scope {
+            run_id: Some(RunId::new("race").unwrap()),
+            task_id: Some(task_id.clone()),
+            delegation_id: Some(DelegationId::from_uuid(uuid::Uuid::now_v7())),
+        };
+        let of = |command| Decision::Delegation(scope.clone(), Box::new(command));
+        decide(&owner, of(requested(&task_id))).await.unwrap();
+        decide(&owner, of(DelegationCommand::Admit { waited_ms: 0 })).await.unwrap();
+        let mut endings = vec![
+            (0, DelegationEnding::Cancelled(CancelReason::CancelledByUser)),
+            (1, DelegationEnding::TimedOut { error: "late".into() }),
+            (2, DelegationEnding::Completed { result: "r".into(), stop_reason: None }),
+        ];
+        endings.rotate_left(round % 3);
+        let race = endings.into_iter().map(|(who, ending)| {
+            let (owner, decision) = (owner.clone(), of(DelegationCommand::End(ending)));
+            tokio::spawn(async move { (who, decide(&owner, decision).await) })
+        });
+        for racer in race.collect::<Vec<_>>() {
+            match racer.await.unwrap() {
+                (who, Ok(())) => *winners.entry(who).or_default() += 1,
+                (_, Err(error)) => assert!(matches!(error, RecordError::Delegation(_)), "{error}"),
+            }
+        }
+    }
+    assert_eq!(winners.values().sum::<usize>(), 1_000);
+    decide(&owner, Decision::Run(RunCommand::End(RunEnding::Interrupted))).await.unwrap();
+    assert!(matches!(decide(&owner, start()).await, Err(RecordError::Run(_))));
+    check_ended_once(&facts_of(&log));
+}
+
+// Field report 15, with whole runs: a cancel at any moment leaves one end each.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_at_any_moment_leaves_one_end_each() {
+    let script =
+        three_tasks().sub("task-a", [saying("a")]).sub("task-b", [saying("b")]).sub("task-c", [saying("c")]);
+    let world = Setup::new(script).build().await;
+    for round in 0..60 {
+        let thread = world.runtime.create_thread(Default::default()).await.unwrap();
+        let run = world.runtime.start_run(&thread, request("go")).await.unwrap();
+        let before = world.log.head();
+        // A whole run records more than thirty events.
+        let moment = before.get() + round % 30;
+        world.until("the moment", |world| world.log.head().get() >= moment).await;
+        match round % 2 {
+            0 => drop(world.runtime.cancel_run(&thread, &run).await),
+            _ => drop(world.runtime.cancel_delegation(&thread, &run, &named("2")).await),
+        }
+        let status = world.done(world.runtime.wait(&thread, &run)).await.unwrap();
+        assert!(matches!(status, RunStatus::Interrupted | RunStatus::Success), "{status:?}");
+    }
+    world.check_ended_once();
+    assert!(world.ledger().iter().all(|entry| entry.status.is_terminal()));
+    world.until_idle().await;
+}

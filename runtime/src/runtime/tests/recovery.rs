@@ -1,0 +1,223 @@
+//! A crash at any moment: fold the log and go on (field report 59, and DESIGN, promise 6).
+
+use std::sync::Arc;
+
+use domain::{
+    event::{Event, Logged, ModelEvent, RunEvent, RunStatus, RunStopReason, SubagentEvent, ToolEvent},
+    ledger::LedgerEntry,
+    message::AssistantMessage,
+    tool_spec::SideEffect,
+};
+use eventlog::{
+    EventLog, Options, Position,
+    store::{EngineStore, LogStore},
+};
+use serde_json::json;
+
+use super::start::copy;
+use crate::{
+    Runtime,
+    config::Recovery,
+    models::ModelErrorKind,
+    testing::{
+        Script, Setup, Turn, calling, delegating, facts_of, saying,
+        tools::{Behaviour, Counting},
+        world::{check_ended_once, ledger_of, results_of},
+    },
+};
+
+/// Three delegations: one that changes something, one that reads, one that fails; and a lead that
+/// changes something itself.
+fn script() -> Script {
+    let mut first = delegating(&[("1", "task-a"), ("2", "task-b"), ("3", "task-c")]);
+    first.tool_calls.extend(calling(&[("4", "mark", json!({}))]).tool_calls);
+    let look = |id: &str, tool: &str| -> AssistantMessage { calling(&[(id, tool, json!({"path": "."}))]) };
+    Script::new()
+        .lead("go", [first, saying("all done")])
+        .sub("task-a", [look("x", "mark"), saying("a is done")])
+        .sub("task-b", [look("x", "ls"), saying("b is done")])
+        .sub("task-c", [Turn::Fail(ModelErrorKind::Generic)])
+}
+
+fn setup(script: &Script, tool: &Counting, log: EventLog) -> Setup {
+    Setup::new(script.clone())
+        .tool(tool.clone())
+        .log(log)
+        .config(|config| config.subagent_runtime.max_running = 3)
+}
+
+fn marking() -> Counting {
+    Counting::new("mark", SideEffect::Effectful, Behaviour::Return)
+}
+
+fn replies(facts: &[Logged]) -> usize {
+    let is_reply = |fact: &&Logged| match &fact.event {
+        Event::Model(ModelEvent::AiResponse(_)) => true,
+        Event::Subagent(SubagentEvent::Message(captured)) => captured.message.as_assistant().is_some(),
+        _ => false,
+    };
+    facts.iter().filter(is_reply).count()
+}
+
+fn started(facts: &[Logged]) -> usize {
+    facts.iter().filter(|fact| matches!(&fact.event, Event::Tool(ToolEvent::Started(_)))).count()
+}
+
+/// Task id, status, result, error, and whether it was delivered.
+type Essence = (String, &'static str, Option<String>, Option<String>, bool);
+
+/// What the ledger says, without ids, places and times.
+fn essence(entries: &[LedgerEntry]) -> Vec<Essence> {
+    let of = |entry: &LedgerEntry| {
+        (
+            entry.task_id.to_string(),
+            entry.status.as_str(),
+            entry.result_brief.clone(),
+            entry.error.clone(),
+            entry.delivered,
+        )
+    };
+    let mut all: Vec<_> = entries.iter().map(of).collect();
+    all.sort();
+    all
+}
+
+/// A whole run, and the positions at which a crash can leave the log.
+async fn recorded_run() -> (EventLog, Vec<usize>, domain::ids::ThreadId, domain::ids::RunId) {
+    let store: Arc<dyn LogStore> = Arc::new(EngineStore::in_memory());
+    let log = EventLog::with_store(store.clone(), Options::default()).unwrap();
+    let world = setup(&script(), &marking(), log.clone()).build().await;
+    let run = world.start("go").await;
+    assert_eq!(world.wait(&run).await, RunStatus::Success);
+    let ends: Vec<usize> = (1..=world.facts().len())
+        .filter(|at| store.commit_at(Position::new(*at as u64)).unwrap().is_some())
+        .collect();
+    assert!(ends.len() > 30, "{ends:?}");
+    (log, ends, world.thread.clone(), run)
+}
+
+async fn recovered(runtime: &Runtime, facts: &[Logged], recovery: Recovery) {
+    let resumed = runtime.recover(recovery).await.unwrap();
+    let is_open = facts.iter().any(|fact| matches!(fact.event, Event::Run(RunEvent::Started(_))))
+        && !facts.iter().any(|fact| is_terminal(&fact.event));
+    assert_eq!(resumed.len(), usize::from(is_open && recovery == Recovery::Resume));
+    for (thread, run) in resumed {
+        let patience = std::time::Duration::from_secs(30);
+        let status = tokio::time::timeout(patience, runtime.wait(&thread, &run)).await.unwrap().unwrap();
+        assert_eq!(status, RunStatus::Success);
+    }
+}
+
+fn is_terminal(event: &Event) -> bool {
+    matches!(event, Event::Run(RunEvent::StatusChanged(changed)) if changed.status.is_terminal())
+}
+
+#[tokio::test]
+async fn a_crash_at_any_moment_costs_at_most_the_calls_in_flight() {
+    let (whole, ends, ..) = recorded_run().await;
+    let expected = facts_of(&whole);
+    let all_replies = replies(&expected);
+    for end in ends.into_iter().skip(1) {
+        let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+        let before = facts_of(&log);
+        let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
+        let runtime = setup(&script, &tool, log.clone()).runtime(&data);
+        recovered(&runtime, &before, Recovery::Resume).await;
+        let after = facts_of(&log);
+        check_ended_once(&after);
+        assert_eq!(essence(&ledger_of(&after)), essence(&ledger_of(&expected)), "cut after {end}");
+        assert_eq!(results_of(&after).len(), 4, "cut after {end}");
+        assert_eq!(script.calls(), all_replies - replies(&before), "cut after {end}");
+        // A tool that was started before is not started again, whatever it did.
+        assert_eq!(tool.runs() as usize, 2 - started(&before), "cut after {end}");
+        assert_eq!(
+            (after.iter().filter(|fact| is_terminal(&fact.event)).count(), replies(&after)),
+            (1, all_replies)
+        );
+        assert_eq!(runtime.capacity().running, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_told_to_fail_runs_ends_them_all() {
+    let (whole, ends, thread, run) = recorded_run().await;
+    for end in ends.into_iter().skip(1) {
+        let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+        let before = facts_of(&log);
+        let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
+        let runtime = setup(&script, &tool, log.clone()).runtime(&data);
+        recovered(&runtime, &before, Recovery::Fail).await;
+        let after = facts_of(&log);
+        check_ended_once(&after);
+        assert_eq!((script.calls(), tool.runs()), (0, 0));
+        let status = runtime.wait(&thread, &run).await.unwrap();
+        if before.iter().any(|fact| is_terminal(&fact.event)) {
+            assert_eq!((status, after.len()), (RunStatus::Success, before.len()));
+        } else {
+            let reason = after.iter().find_map(|fact| match &fact.event {
+                Event::Run(RunEvent::StatusChanged(changed)) if changed.status.is_terminal() => {
+                    changed.stop_reason
+                }
+                _ => None,
+            });
+            assert_eq!((status, reason), (RunStatus::Error, Some(RunStopReason::OrphanRecovered)));
+        }
+    }
+}
+
+// Field report 60: the receipt of what was started before the crash says that nobody knows.
+#[tokio::test]
+async fn a_started_tool_is_told_to_be_unknown() {
+    let (whole, ends, ..) = recorded_run().await;
+    let facts = facts_of(&whole);
+    let is_sub = |fact: &Logged| fact.scope.delegation_id.is_some();
+    let at =
+        facts.iter().position(|fact| is_sub(fact) && started(std::slice::from_ref(fact)) == 1).unwrap() + 1;
+    let end = ends.into_iter().find(|end| *end >= at).unwrap();
+    let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+    let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
+    let runtime = setup(&script, &tool, log.clone()).runtime(&data);
+    recovered(&runtime, &facts_of(&log), Recovery::Resume).await;
+    let unknown = facts_of(&log).into_iter().find_map(|fact| match fact.event {
+        Event::Subagent(SubagentEvent::Message(captured))
+            if captured.message.content().contains("is unknown") =>
+        {
+            Some(captured.message.content().to_owned())
+        }
+        _ => None,
+    });
+    assert!(unknown.unwrap().contains("It was not run again"));
+}
+
+// Crash after crash, each a little further on.
+#[tokio::test]
+async fn a_run_survives_one_crash_after_another() {
+    let (whole, ends, thread, run) = recorded_run().await;
+    let mut store: Arc<dyn LogStore> = Arc::new(EngineStore::in_memory());
+    let mut log = copy(ends[1], &whole, store.clone()).await;
+    let mut crashes = 0;
+    loop {
+        let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
+        let runtime = setup(&script, &tool, log.clone()).runtime(&data);
+        let before = facts_of(&log).len();
+        if runtime.recover(Recovery::Resume).await.unwrap().is_empty() {
+            assert_eq!(runtime.wait(&thread, &run).await.unwrap(), RunStatus::Success);
+            break;
+        }
+        let status =
+            tokio::time::timeout(std::time::Duration::from_secs(30), runtime.wait(&thread, &run)).await;
+        assert_eq!(status.unwrap().unwrap(), RunStatus::Success);
+        crashes += 1;
+        // The first commit of at least three events more survives.
+        let is_end = |at: &usize| store.commit_at(Position::new(*at as u64)).unwrap().is_some();
+        let after = facts_of(&log).len();
+        let survives = (before + 3..=after).find(is_end).unwrap_or(after);
+        let next: Arc<dyn LogStore> = Arc::new(EngineStore::in_memory());
+        log = copy(survives, &log, next.clone()).await;
+        store = next;
+    }
+    assert!(crashes > 10, "{crashes}");
+    let facts = facts_of(&log);
+    check_ended_once(&facts);
+    assert_eq!(essence(&ledger_of(&facts)), essence(&ledger_of(&facts_of(&whole))));
+}
