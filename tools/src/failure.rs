@@ -46,6 +46,12 @@ impl Failure {
         Self::new(Exit::Usage, message)
     }
 
+    /// The answer could not be printed. A reader that has what it wanted (`| head`) is no failure.
+    pub(crate) fn unprinted(error: &io::Error) -> Self {
+        let is_done = error.kind() == io::ErrorKind::BrokenPipe;
+        Self::new(if is_done { Exit::Done } else { Exit::Failed }, "could not print the answer")
+    }
+
     /// Adds what to do about it.
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
@@ -78,7 +84,7 @@ pub(crate) fn explain(error: &anyhow::Error) -> String {
     text
 }
 
-/// The exit code of an error. A reader that went away (`| head`) is no failure.
+/// The exit code of an error.
 pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
     if let Some(failure) = error.downcast_ref::<Failure>() {
         return failure.exit;
@@ -90,38 +96,33 @@ fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(failure) = cause.downcast_ref::<Failure>() {
         return Some(failure.exit);
     }
-    if let Some(error) = cause.downcast_ref::<OpenError>() {
-        return exit_of_open(error);
+    if let Some(exit) = cause.downcast_ref::<OpenError>().and_then(exit_of_open) {
+        return Some(exit);
     }
     if let Some(error) = cause.downcast_ref::<StoreError>() {
         return exit_of_store(error);
     }
-    if let Some(ReadError::Store(error)) = cause.downcast_ref::<ReadError>() {
-        return exit_of_store(error);
+    match cause.downcast_ref::<ReadError>() {
+        Some(ReadError::Store(error)) => exit_of_store(error),
+        Some(ReadError::Closed) | None => None,
     }
-    let is_broken_pipe =
-        cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe);
-    is_broken_pipe.then_some(Exit::Done)
 }
 
+/// The log knows best why it was not opened; only these causes have a code of their own.
 fn exit_of_open(error: &OpenError) -> Option<Exit> {
-    match error {
-        OpenError::Held { .. } | OpenError::HeldByUnknown { .. } => Some(Exit::Refused),
-        OpenError::HeadBehind { .. } | OpenError::HeadDiffers { .. } | OpenError::WatermarkDamaged { .. } => {
-            Some(Exit::Integrity)
-        }
-        OpenError::Store(error) => exit_of_store(error),
-        OpenError::Io { .. } | OpenError::Engine { .. } | OpenError::Format { .. } | OpenError::Writer(_) => {
-            None
-        }
+    if matches!(error, OpenError::Held { .. } | OpenError::HeldByUnknown { .. }) {
+        return Some(Exit::Refused);
     }
+    let is_damage = matches!(
+        error,
+        OpenError::HeadBehind { .. } | OpenError::HeadDiffers { .. } | OpenError::WatermarkDamaged { .. }
+    );
+    is_damage.then_some(Exit::Integrity)
 }
 
 fn exit_of_store(error: &StoreError) -> Option<Exit> {
-    match error {
-        StoreError::Damaged { .. } | StoreError::MissingEvent { .. } => Some(Exit::Integrity),
-        StoreError::Engine(_) | StoreError::Unencodable(_) | StoreError::Injected => None,
-    }
+    let is_damage = matches!(error, StoreError::Damaged { .. } | StoreError::MissingEvent { .. });
+    is_damage.then_some(Exit::Integrity)
 }
 
 /// The exit code that says the same as a server's answer.
@@ -199,10 +200,11 @@ mod tests {
 
     #[test]
     fn a_reader_that_went_away_is_no_failure() {
-        let gone = io::Error::from(io::ErrorKind::BrokenPipe);
-        assert_eq!(exit_of(&anyhow::Error::new(gone).context("could not print")), Exit::Done);
-        let other = io::Error::from(io::ErrorKind::StorageFull);
-        assert_eq!(exit_of(&other.into()), Exit::Failed);
+        let exit = |kind| exit_of(&Failure::unprinted(&io::Error::from(kind)).into());
+        assert_eq!(exit(io::ErrorKind::BrokenPipe), Exit::Done);
+        assert_eq!(exit(io::ErrorKind::StorageFull), Exit::Failed);
+        // A pipe that broke elsewhere is a failure like any other.
+        assert_eq!(exit_of(&io::Error::from(io::ErrorKind::BrokenPipe).into()), Exit::Failed);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 
 use crate::{
+    failure::Failure,
     render::tone::{Tone, paint},
     screen::Screen,
 };
@@ -45,7 +46,11 @@ impl Output {
     /// Prints a part of the answer as it is.
     pub(crate) fn raw(&self, text: &str) -> anyhow::Result<()> {
         let mut out = io::stdout().lock();
-        out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("could not print the answer")
+        let printed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        printed.map_err(|error| {
+            let failure = Failure::unprinted(&error);
+            anyhow::Error::new(error).context(failure)
+        })
     }
 
     /// Tells the person something that is not part of the answer. A standard error that is closed
