@@ -3,7 +3,6 @@
 //!
 //! Nothing here is for production. A broken assumption panics at the place where it was made.
 #![expect(
-    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::unwrap_used,
     reason = "support for tests: what cannot go on fails the test, and says where"

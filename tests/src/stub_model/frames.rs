@@ -130,7 +130,7 @@ fn put_in(event: &[u8], piece: &[u8]) -> Vec<u8> {
 /// The arguments as the inside of a JSON string, in pieces. An escape is never cut.
 fn pieces(arguments: &str, piece_bytes: usize, inside_characters: bool) -> Vec<Vec<u8>> {
     let quoted = Value::from(arguments).to_string();
-    let inside = quoted[1..quoted.len() - 1].as_bytes();
+    let inside = &quoted.as_bytes()[1..quoted.len() - 1];
     if piece_bytes == 0 || inside.is_empty() {
         return vec![inside.to_vec()];
     }

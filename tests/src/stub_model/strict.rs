@@ -39,7 +39,7 @@ fn order_fault(messages: &[Value]) -> Option<String> {
         }
         let has_text = message["content"].as_str().is_some();
         let may_be_silent = role == "assistant" && message["tool_calls"].is_array();
-        if !has_text && !(may_be_silent && message["content"].is_null()) {
+        if !(has_text || may_be_silent && message["content"].is_null()) {
             return Some(format!("messages[{at}]: content must be text"));
         }
     }

@@ -4,3 +4,5 @@ mod architecture;
 mod contracts;
 #[cfg(test)]
 mod end_to_end;
+#[cfg(test)]
+mod index;

@@ -119,3 +119,40 @@ async fn a_cancelled_task_tells_its_lead() {
     assert_eq!(text(delivered, "status"), "cancelled");
     assert_eq!(server.client.post(&path, &json!({})).await.status, 409);
 }
+
+// Facts §12 line 41, field report 22: a child that waits for its slot is cancelled, and its model is
+// never asked.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_in_the_queue_is_cancelled_unasked() {
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let script = move |asked: &Asked| match (asked.is_lead(), asked.turn) {
+        (true, 0) => Reply::calls([Call::task("general-purpose", "p").id("call_1")]).into(),
+        (true, _) => Reply::says(asked.results()[0].1.clone()).into(),
+        (false, _) => Reply::says("report").held_by(&held),
+    };
+    let stub = StubModel::start(script).await;
+    let one_slot = Setup::with_stub(&stub).configured(|config| config.subagent_runtime.max_running = 1);
+    let server = TestServer::start(one_slot).await;
+    let client = &server.client;
+    let threads = [client.create_thread().await, client.create_thread().await];
+    let first = client.start_run(&threads[0], "takes the slot").await;
+    stub.wait_for("the first child has the slot", |requests| requests.len() == 2).await;
+    let second = client.start_run(&threads[1], "waits for it").await;
+    tests::wait::until_answer("the second child is queued", || async {
+        let events = client.events(&threads[1], &second).await;
+        (of_type(&events, "delegation.queued").len() == 1).then_some(())
+    })
+    .await;
+    let path = format!("/api/threads/{}/runs/{second}/tasks/call_1/cancel", threads[1]);
+    assert_eq!(client.post(&path, &json!({})).await.status, 202);
+    let run = client.ended(&threads[1], &second).await;
+    assert!(text(&run, "result").starts_with("Task cancelled by user."), "{run}");
+    assert_eq!(stub.count(), 4, "two leads, one child, one answer");
+    gate.open();
+    assert_eq!(text(&client.ended(&threads[0], &first).await, "status"), "success");
+    let events = client.thread_events(&threads[1]).await;
+    assert_whole(&events);
+    assert!(of_type(&events, "subagent.start").is_empty(), "it never started");
+    assert_whole(&client.thread_events(&threads[0]).await);
+}

@@ -157,3 +157,18 @@ async fn a_run_begins_and_ends_in_order() {
     assert_eq!(states, ["pending", "running", "success"]);
     assert_eq!(run["usage"]["total_tokens"], 110);
 }
+
+// Facts §12 line 49: whose thread it is, his are its subagents and everything that they leave.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everything_of_a_thread_is_its_owner_s() {
+    let stub = StubModel::start(script).await;
+    let server = TestServer::start(Setup::with_stub(&stub)).await;
+    let owner = domain::ids::UserId::new("alice").unwrap();
+    let made = server.runtime.create_thread(NewThread { owner, ..NewThread::default() }).await.unwrap();
+    let run_id = server.client.start_run(made.as_str(), "report").await;
+    server.client.ended(made.as_str(), &run_id).await;
+    let events = server.client.thread_events(made.as_str()).await;
+    assert_whole(&events);
+    assert_eq!(of_type(&events, "subagent.end").len(), 3);
+    assert!(events.iter().all(|event| event["user_id"] == "alice"), "{events:?}");
+}

@@ -5,7 +5,7 @@ use tests::{
     invariants::assert_whole,
     record::{last_seq, number, of_type, only, text},
     server::{Setup, TestServer},
-    stub_model::{Asked, Call, Reply, StubModel, UsageSent},
+    stub_model::{Asked, Call, Gate, Reply, StubModel, UsageSent},
 };
 
 /// A lead that delegates once; its requests and the subagent's are reported so.
@@ -65,4 +65,33 @@ async fn what_was_not_reported_stays_unknown() {
             assert!(reply["content"]["usage_metadata"].is_null(), "{unknown:?}: {reply}");
         }
     }
+}
+
+// Facts §12 line 65: what a child at work has used so far is shown while it works, with its model.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_at_work_shows_what_it_has_used() {
+    let gate = Gate::closed();
+    let held = gate.clone();
+    let script = move |asked: &Asked| match (asked.is_lead(), asked.turn) {
+        (true, 0) => Reply::calls([Call::task("general-purpose", "p").id("call_1")]).into(),
+        (false, 0) => {
+            Reply::calls([Call::new("ls", serde_json::json!({}))]).usage(UsageSent::LastChunk(100, 20)).into()
+        }
+        (false, _) => Reply::says("report").usage(UsageSent::LastChunk(200, 40)).held_by(&held),
+        (true, _) => Reply::says("done").into(),
+    };
+    let stub = StubModel::start(script).await;
+    let server = TestServer::start(Setup::with_stub(&stub)).await;
+    let thread_id = server.client.create_thread().await;
+    let run_id = server.client.start_run(&thread_id, "delegate").await;
+    stub.wait_for("the child's second question", |requests| requests.len() == 3).await;
+    let so_far = server.client.thread_events(&thread_id).await;
+    let card = server.client.card(&thread_id, &run_id, "call_1", last_seq(&so_far)).await;
+    assert_eq!((text(&card, "status"), text(&card, "model_name")), ("in_progress", "stub"), "{card}");
+    assert_eq!(number(&card["usage"], "total_tokens"), 120);
+    gate.open();
+    server.client.ended(&thread_id, &run_id).await;
+    let events = server.client.thread_events(&thread_id).await;
+    let card = server.client.card(&thread_id, &run_id, "call_1", last_seq(&events)).await;
+    assert_eq!(number(&card["usage"], "total_tokens"), 360);
 }
