@@ -129,4 +129,11 @@ impl Served {
     pub async fn crash(mut self) {
         self.child.kill().await.unwrap();
     }
+
+    /// Sends a signal, such as `-TERM`, and waits for the exit code.
+    pub async fn stop(mut self, signal: &str) -> Option<i32> {
+        let pid = self.child.id().unwrap().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().await.unwrap().success());
+        wait::within(HANGS_AFTER, "the server's stop", self.child.wait()).await.unwrap().code()
+    }
 }

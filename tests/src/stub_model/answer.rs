@@ -34,6 +34,8 @@ pub enum Cut {
     Break(usize),
     /// The body ends properly after so many bytes.
     Close(usize),
+    /// After so many bytes nothing comes any more, and the connection stays open.
+    Stall(usize),
 }
 
 impl Answer {

@@ -75,24 +75,26 @@ fn respond(answer: &Answer, number: usize) -> Response {
 fn body(answer: &Answer, number: usize) -> Body {
     let events = frames::body(&answer.kind, number);
     let whole = events.concat();
-    let (end, breaks) = match answer.cut {
-        Some(Cut::Break(at)) => (at.min(whole.len()), true),
-        Some(Cut::Close(at)) => (at.min(whole.len()), false),
-        None => (whole.len(), false),
+    let end = match answer.cut {
+        Some(Cut::Break(at) | Cut::Close(at) | Cut::Stall(at)) => at.min(whole.len()),
+        None => whole.len(),
     };
-    let mut pieces: Vec<io::Result<Bytes>> = match answer.piece_bytes {
-        Some(bytes) => {
-            whole[..end].chunks(bytes.max(1)).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect()
-        }
-        None => whole_events(events, end).into_iter().map(|piece| Ok(Bytes::from(piece))).collect(),
+    let pieces: Vec<Bytes> = match answer.piece_bytes {
+        Some(bytes) => whole[..end].chunks(bytes.max(1)).map(Bytes::copy_from_slice).collect(),
+        None => whole_events(events, end).into_iter().map(Bytes::from).collect(),
     };
-    if breaks {
-        pieces.push(Err(io::Error::other("the script breaks the connection here")));
-    }
-    let stream = futures::stream::unfold(pieces.into_iter(), |mut pieces| async {
-        let piece = pieces.next()?;
+    let state = (pieces.into_iter(), answer.cut);
+    let stream = futures::stream::unfold(state, |(mut pieces, cut)| async move {
         tokio::task::yield_now().await;
-        Some((piece, pieces))
+        match (pieces.next(), cut) {
+            (Some(piece), _) => Some((Ok(piece), (pieces, cut))),
+            (None, None | Some(Cut::Close(_))) => None,
+            (None, Some(Cut::Break(_))) => {
+                let error = io::Error::other("the script breaks the connection here");
+                Some((Err(error), (pieces, None)))
+            }
+            (None, Some(Cut::Stall(_))) => std::future::pending().await,
+        }
     });
     Body::from_stream(stream)
 }

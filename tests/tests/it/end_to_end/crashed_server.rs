@@ -11,7 +11,7 @@ use tests::{
     record::{number, of_type, only, text},
     seed::Seed,
     sse::records,
-    stub_model::{Answer, Asked, Call, Gate, Reply, StubModel},
+    stub_model::{Answer, Asked, Call, Gate, Reply, Seat, StubModel},
     wait,
 };
 
@@ -191,12 +191,35 @@ async fn what_a_reader_was_shown_is_there_after_the_crash() {
     let client = Client::new(&served.url);
     let run = client.ended(&thread_id, &run_id).await;
     assert_eq!(text(&run, "status"), "success", "{run}");
-    assert_whole(&client.thread_events(&thread_id).await);
+    let events = client.thread_events(&thread_id).await;
+    assert_whole(&events);
+    assert_effects_once(&remit.data().join("threads").join(&thread_id), &events);
     stub.assert_strict();
     served.crash().await;
 }
 
-/// A lead and three children with many turns each.
+/// Every command of the third child ran at most once, and once if its receipt says so.
+fn assert_effects_once(thread_folder: &Path, events: &[Value]) {
+    let counter = std::fs::read_to_string(thread_folder.join("user-data/workspace/counter.txt"));
+    let counter = counter.unwrap_or_default();
+    let mut lines: Vec<&str> = counter.lines().collect();
+    lines.sort_unstable();
+    let count = lines.len();
+    lines.dedup();
+    assert_eq!(lines.len(), count, "a command ran twice: {counter}");
+    let receipts = of_type(events, "subagent.receipt");
+    let of_commands = receipts.iter().filter(|receipt| receipt["content"]["tool_name"] == "bash");
+    let outcomes: Vec<&str> = of_commands.map(|receipt| text(&receipt["content"], "outcome")).collect();
+    let sure = outcomes.iter().filter(|outcome| **outcome == "ok").count();
+    let unsure = outcomes.iter().filter(|outcome| **outcome == "unknown").count();
+    assert_eq!((sure + unsure, outcomes.len()), (COMMANDS, COMMANDS), "{outcomes:?}");
+    assert!(sure <= count && count <= COMMANDS, "{sure} receipts say ok, {count} lines were written");
+}
+
+/// Commands of the third child.
+const COMMANDS: usize = 25;
+
+/// A lead and three children with many turns each; the third writes a line in each turn.
 fn many_turns(asked: &Asked) -> Answer {
     let look = || Call::new("ls", json!({"path": "/mnt/user-data/workspace"}));
     let reply = match (asked.is_lead(), asked.turn) {
@@ -206,8 +229,42 @@ fn many_turns(asked: &Asked) -> Answer {
             Call::task("bash", "three"),
         ]),
         (true, turn) if turn < 10 => Reply::calls([look()]),
-        (false, turn) if turn < 25 => Reply::calls([look(), look()]),
+        (false, turn) if asked.seat == Seat::Bash && turn < COMMANDS => {
+            let command = format!("echo {turn} >> counter.txt");
+            Reply::calls([Call::new("bash", json!({"description": "count", "command": command}))])
+        }
+        (false, turn) if asked.seat != Seat::Bash && turn < 25 => Reply::calls([look(), look()]),
         (true, _) | (false, _) => Reply::says("done"),
     };
     reply.into()
+}
+
+// A stop in good order: the server says so and exits with 0, streams end without an end, and the
+// run goes on at the next start.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stop_in_good_order_ends_no_run() {
+    for signal in ["-TERM", "-INT"] {
+        let gate = Gate::closed();
+        let stub = StubModel::start(held_child(&gate)).await;
+        let remit = remit();
+        configure(&remit, &stub, "");
+        let served = remit.serve(&[]).await;
+        let client = Client::new(&served.url);
+        let thread_id = client.create_thread().await;
+        let mut reader = client.start_and_follow(&thread_id, "delegate").await;
+        let run_id = text(&reader.expect().await.data, "run_id").to_owned();
+        stub.wait_for("the child's second question", |requests| requests.len() == 3).await;
+        assert_eq!(served.stop(signal).await, Some(0), "{signal}");
+        let frames = reader.rest_within(Duration::from_secs(10)).await;
+        assert_ne!(frames.last().unwrap().event, "end", "{signal}: the run has not ended");
+
+        gate.open();
+        let served = remit.serve(&[]).await;
+        let client = Client::new(&served.url);
+        let run = client.ended(&thread_id, &run_id).await;
+        assert_eq!(text(&run, "status"), "success", "{signal}: {run}");
+        assert_whole(&client.thread_events(&thread_id).await);
+        stub.assert_strict();
+        served.crash().await;
+    }
 }

@@ -1,10 +1,11 @@
 //! A stream that is cut at any byte: the reply is asked for again, or was whole; nothing of half a
 //! reply is ever done.
 
+use runtime::models::{ModelSettings, Models};
 use serde_json::json;
 use tests::{
     invariants::assert_whole,
-    record::{of_type, text},
+    record::{of_type, only, text},
     server::{Setup, TestServer},
     stub_model::{Answer, Asked, Call, Cut, Reply, StubModel},
 };
@@ -77,4 +78,26 @@ async fn pieces_may_end_anywhere() {
         assert_eq!((text(&run, "status"), text(&run, "result")), ("success", "größe 😀"), "{bytes}");
         assert_eq!(stub.count(), 2, "{bytes}: asked again");
     }
+}
+
+// A stream that goes quiet is not waited for longer than the chunk time-out.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_that_goes_quiet_is_given_up() {
+    let script = |asked: &Asked| -> Answer {
+        match asked.number {
+            1 => Reply::says("half of this never comes").cut(Cut::Stall(400)),
+            _ => Reply::says("all of it").into(),
+        }
+    };
+    let stub = StubModel::start(script).await;
+    let impatient = ModelSettings { chunk_timeout_seconds: 1, ..stub.settings("stub") };
+    let models = Models::from_settings(&[impatient], None, &|_| None).unwrap();
+    let server = TestServer::start(Setup { models, ..Setup::with_stub(&stub) }).await;
+    let (thread_id, run) = server.client.run_to_end("say it").await;
+    assert_eq!((text(&run, "status"), text(&run, "result")), ("success", "all of it"), "{run}");
+    let events = server.client.thread_events(&thread_id).await;
+    assert_whole(&events);
+    let retry = &only(&events, "llm.retry")["content"];
+    assert_eq!(text(retry, "reason"), "transient");
+    assert!(text(retry, "message").contains("took longer than 1s"), "{retry}");
 }

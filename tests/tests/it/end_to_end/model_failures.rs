@@ -211,3 +211,18 @@ async fn the_middle_one_of_three_fails_alone() {
     assert_eq!(shown, [("one", "completed"), ("two", "failed"), ("three", "completed")]);
     assert!(text(&ledger[1], "error").contains("the provider answered 500: broken"), "{}", ledger[1]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_not_there_is_named() {
+    let stub = StubModel::start(|_| Reply::says("never").into()).await;
+    let (setup, address) = (Setup::with_stub(&stub), stub.base_url());
+    drop(stub);
+    let server = TestServer::start(setup).await;
+    let (thread_id, run) = server.client.run_to_end("do it").await;
+    assert_eq!(text(&run, "status"), "error");
+    assert!(text(&run, "error").contains(&address), "{run}");
+    let events = server.client.thread_events(&thread_id).await;
+    assert_whole(&events);
+    assert_eq!(of_type(&events, "llm.retry").len(), 2);
+    assert_eq!(number(&only(&events, "llm.error")["content"], "attempts"), 3);
+}

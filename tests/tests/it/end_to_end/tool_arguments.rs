@@ -88,3 +88,22 @@ async fn a_task_call_with_bad_arguments_is_refused() {
         stub.assert_strict();
     }
 }
+
+// A lead that may not delegate has no `task` tool, and does not hear of one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lead_that_may_not_delegate_cannot() {
+    let script = |asked: &Asked| match asked.turn {
+        0 => Reply::calls([Call::task("general-purpose", "p").id("call_1")]).into(),
+        _ => Reply::says(asked.results()[0].1.clone()).into(),
+    };
+    let stub = StubModel::start(script).await;
+    let server = TestServer::start(Setup::with_stub(&stub)).await;
+    let thread_id = server.client.create_thread().await;
+    let run_id = server.client.start_run_with(&thread_id, "x", json!({"subagent_enabled": false})).await;
+    let run = server.client.ended(&thread_id, &run_id).await;
+    assert!(text(&run, "result").contains("there is no tool \"task\""), "{run}");
+    for asked in stub.requests() {
+        assert!(!asked.tools().contains(&"task") && !asked.system().contains("<subagent_system>"));
+    }
+    assert_whole(&server.client.thread_events(&thread_id).await);
+}

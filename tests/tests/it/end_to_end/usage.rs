@@ -95,3 +95,34 @@ async fn a_child_at_work_shows_what_it_has_used() {
     let card = server.client.card(&thread_id, &run_id, "call_1", last_seq(&events)).await;
     assert_eq!(number(&card["usage"], "total_tokens"), 360);
 }
+
+// Facts §12 line 18, field report 88: a child on a model of its own is asked there, and its tokens
+// are under that model.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_child_on_another_model_is_counted_under_it() {
+    let first = StubModel::start(|asked| match (asked.is_lead(), asked.turn) {
+        (true, 0) => {
+            let (own, inherited) = (Call::task("reviewer", "p"), Call::task("general-purpose", "q"));
+            Reply::calls([own.id("own"), inherited.id("inherited")]).into()
+        }
+        (true, _) | (false, _) => Reply::says("done").usage(UsageSent::LastChunk(10, 1)).into(),
+    })
+    .await;
+    let second = StubModel::start(|_| Reply::says("reviewed").usage(UsageSent::LastChunk(7, 7)).into()).await;
+    let reviewer =
+        r#"{"custom_agents": {"reviewer": {"description": "d", "system_prompt": "s", "model": "second"}}}"#;
+    let setup = Setup::with_models(&[(&first, "first"), (&second, "second")])
+        .configured(|config| config.subagents = serde_json::from_str(reviewer).unwrap());
+    let server = TestServer::start(setup).await;
+    let (thread_id, run) = server.client.run_to_end("delegate").await;
+    assert_eq!(text(&run, "status"), "success", "{run}");
+    assert_eq!((first.count(), second.count()), (3, 1));
+    let events = server.client.thread_events(&thread_id).await;
+    assert_whole(&events);
+    let ledger = server.client.ledger(&thread_id, last_seq(&events)).await;
+    let shown: Vec<_> =
+        ledger.iter().map(|row| (text(row, "model_name"), number(&row["usage"], "total_tokens"))).collect();
+    assert_eq!(shown, [("second", 14), ("first", 11)]);
+    assert_eq!(number(&run["subagent_usage"], "total_tokens"), 25);
+    assert_eq!(number(&run["usage"], "total_tokens"), 25 + 110 + 11);
+}
