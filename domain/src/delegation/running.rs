@@ -8,7 +8,8 @@ use crate::{
     citation::{Citations, Cited},
     digest::sha256_hex,
     event::{
-        DelegationRequested, EndStatus, Event, SubagentCapped, SubagentEnded, SubagentEvent, SubagentMessage,
+        CancelReason, DelegationRequested, EndStatus, Event, SubagentCapped, SubagentEnded, SubagentEvent,
+        SubagentMessage,
     },
     message::Message,
     receipt::ReceiptId,
@@ -144,7 +145,7 @@ impl SubagentEnded {
             }
             DelegationEnding::Cancelled(reason) => {
                 self.cancel_reason = Some(reason);
-                self.fail(EndStatus::Cancelled, "Cancelled by user");
+                self.fail(EndStatus::Cancelled, cancelled_text(reason));
             }
             DelegationEnding::TimedOut { error } => self.fail(EndStatus::TimedOut, &error),
         }
@@ -154,5 +155,13 @@ impl SubagentEnded {
         self.status = status;
         let bounded = step::bounded_end_text(error);
         (self.error, self.error_truncated) = (Some(bounded.text), bounded.is_truncated);
+    }
+}
+
+/// A cancelled run was cancelled by somebody, too (facts §3.6).
+const fn cancelled_text(reason: CancelReason) -> &'static str {
+    match reason {
+        CancelReason::CancelledByUser | CancelReason::ParentInterrupted => "Cancelled by user",
+        CancelReason::ParentEnded => "Cancelled because its run ended",
     }
 }

@@ -3,20 +3,24 @@
 //! The request is durable before anything is done for it. A refusal comes before any model call
 //! and is recorded together with the lead's answer.
 
+mod accept;
+mod result;
+
 use std::time::Duration;
 
 use domain::{
     delegation::DelegationCommand,
-    event::{DelegationDelivered, DelegationRequested, Event, RefusalReason, Scope},
-    limits::{POLLING_GRACE_SECONDS, TASK_DESCRIPTION_CHARS_MAX},
-    message::{ToolArgs, ToolCall, ToolMessage, ToolStatus},
-    prompt,
-    status_contract::{self, SubagentStatus, TaskOutcome},
-    text,
-    tool_spec::TASK_TOOL,
+    event::{DelegationRequested, Event, Scope},
+    limits::POLLING_GRACE_SECONDS,
+    message::ToolCall,
+    status_contract::{SubagentStatus, TaskOutcome},
 };
 use tokio::sync::oneshot;
 
+use self::{
+    accept::{Refusal, accept, queue_full},
+    result::{delivered, out_of_patience, result_message},
+};
 use crate::{
     admission::Entry,
     cancellation::{StopCause, StopSignal},
@@ -24,7 +28,6 @@ use crate::{
     run_context::RunContext,
     run_owner::{Decision, Record, RecordError},
     subagent::{self, Ended, Start, Work},
-    task_args::{self, TaskArgs},
 };
 
 /// What came of asking.
@@ -44,12 +47,6 @@ pub(crate) struct Delegated {
     patience: Duration,
     stop: StopSignal,
     ended: oneshot::Receiver<Ended>,
-}
-
-/// Why a call is not carried out.
-struct Refusal {
-    reason: RefusalReason,
-    message: String,
 }
 
 /// Carries a `task` call out or refuses it; goes on with the delegation that the call had before a
@@ -119,93 +116,12 @@ pub(crate) async fn deliver(recorder: &Recorder, delegated: Delegated) -> Result
         }
         Ended::Over { outcome, trail } => {
             let is_cut_off = ran_out && outcome.status == SubagentStatus::TimedOut;
-            let outcome = if is_cut_off { out_of_patience(&request) } else { outcome };
+            let outcome = if is_cut_off { out_of_patience(&request, outcome) } else { outcome };
             let command = DelegationCommand::Deliver(delivered(&request, &outcome));
             recorder.delivered(scope, command, result_message(&call, &outcome, Some(&trail))).await
         }
         Ended::Unrecorded(error) => Err(error),
     }
-}
-
-fn out_of_patience(request: &DelegationRequested) -> TaskOutcome {
-    let detail = status_contract::polling_timed_out_detail(request.timeout_seconds, "timed_out");
-    let mut outcome = TaskOutcome::new(SubagentStatus::PollingTimedOut, Some(detail));
-    outcome.model_name = Some(request.model_name.clone());
-    outcome
-}
-
-fn delivered(request: &DelegationRequested, outcome: &TaskOutcome) -> DelegationDelivered {
-    let read = status_contract::read(&outcome.metadata());
-    let brief = read.as_ref().and_then(|read| read.result.as_ref());
-    DelegationDelivered {
-        task_id: request.task_id.clone(),
-        status: outcome.status,
-        result_brief: brief.map(|brief| brief.text.clone()),
-        result_sha256: brief.and_then(|brief| brief.sha256.clone()),
-        error: read.as_ref().and_then(|read| read.error.clone()),
-    }
-}
-
-fn accept(context: &RunContext, call: &ToolCall, scope: &Scope) -> Result<DelegationRequested, Refusal> {
-    let args = parse(call)?;
-    let settings = &context.settings;
-    let services = &context.services;
-    let allowed = settings.allowed_subagents.as_deref();
-    let resolved = services.registry.permit(&args.subagent_type, services.allows_bash(), allowed);
-    let resolved = resolved.map_err(|reason| not_permitted(context, &args.subagent_type, reason))?;
-    let definition = resolved.definition;
-    let model_name = domain::definition::model_name(
-        &definition.model,
-        Some(&settings.model_name),
-        &services.models.names(),
-    );
-    Ok(DelegationRequested {
-        task_id: scope.task_id.clone().unwrap_or_else(|| context.unnamed_call()),
-        description: text::prefix(&args.description, TASK_DESCRIPTION_CHARS_MAX).text,
-        prompt: args.prompt,
-        subagent_type: definition.name.clone(),
-        model_name: model_name.unwrap_or_else(|_| settings.model_name.clone()),
-        max_turns: definition.max_turns,
-        timeout_seconds: definition.timeout_seconds,
-        tools: definition.select_tools(&services.toolbox.names()),
-        receipts_enabled: services.receipts_enabled,
-        acceptance_criteria: prompt::bounded_criteria(&args.acceptance_criteria),
-    })
-}
-
-fn parse(call: &ToolCall) -> Result<TaskArgs, Refusal> {
-    let invalid = |message| Refusal { reason: RefusalReason::InvalidArguments, message };
-    match &call.args {
-        ToolArgs::Object(args) => task_args::parse(args).map_err(invalid),
-        ToolArgs::Invalid(_) => Err(invalid(
-            "the arguments are not a complete JSON object; send the call again, whole".to_owned(),
-        )),
-    }
-}
-
-fn not_permitted(context: &RunContext, name: &str, reason: RefusalReason) -> Refusal {
-    let services = &context.services;
-    let allowed = context.settings.allowed_subagents.as_deref();
-    let listed = services.registry.available(services.allows_bash(), allowed);
-    let names: Vec<&str> = listed.iter().map(|listed| listed.definition.name.as_str()).collect();
-    let message = match reason {
-        RefusalReason::NotAllowed => prompt::type_not_allowed(name, &names),
-        RefusalReason::BashDisabled => prompt::BASH_DISABLED.to_owned(),
-        RefusalReason::UnknownType
-        | RefusalReason::InvalidArguments
-        | RefusalReason::PerResponseLimit
-        | RefusalReason::PerRunLimit
-        | RefusalReason::Depth
-        | RefusalReason::QueueFull
-        | RefusalReason::QueueTimeout => prompt::unknown_type(name, &names),
-    };
-    Refusal { reason, message }
-}
-
-fn queue_full() -> Refusal {
-    let message =
-        "all subagent slots are taken and the queue is full; do this part yourself or ask again later";
-    Refusal { reason: RefusalReason::QueueFull, message: message.to_owned() }
 }
 
 /// The refusal and the lead's answer, recorded together.
@@ -220,40 +136,6 @@ async fn refuse(
     let message = result_message(call, &outcome, None);
     let recorded = recorder.delivered(scope, DelegationCommand::Refuse(refused), message).await?;
     Ok((recorded, Opened::Refused))
-}
-
-/// The tool message that the lead sees. What ended badly says where its partial work is.
-fn result_message(call: &ToolCall, outcome: &TaskOutcome, trail: Option<&subagent::Trail>) -> ToolMessage {
-    let mut content = outcome.text();
-    let mut additional_kwargs = outcome.metadata();
-    if let Some(trail) = trail {
-        additional_kwargs.extend(trail.metadata());
-        match (outcome.status, trail.citation_line()) {
-            (SubagentStatus::Completed, Some(line)) => content.push_str(&format!("\n\n{line}")),
-            (SubagentStatus::Completed, None) => {}
-            (
-                SubagentStatus::Failed
-                | SubagentStatus::Cancelled
-                | SubagentStatus::TimedOut
-                | SubagentStatus::PollingTimedOut,
-                _,
-            ) => content.push_str(&trail.text()),
-        }
-    }
-    let status = match outcome.status {
-        SubagentStatus::Completed => ToolStatus::Success,
-        SubagentStatus::Failed
-        | SubagentStatus::Cancelled
-        | SubagentStatus::TimedOut
-        | SubagentStatus::PollingTimedOut => ToolStatus::Error,
-    };
-    ToolMessage {
-        content,
-        tool_call_id: call.id.clone(),
-        name: TASK_TOOL.to_owned(),
-        status,
-        additional_kwargs,
-    }
 }
 
 async fn decide(

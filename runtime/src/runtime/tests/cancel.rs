@@ -7,6 +7,7 @@ use domain::{
     event::{CancelReason, DelegationRequested, EndStatus, RunSettings, RunStatus, Scope},
     ids::{DelegationId, RunId, SubagentType, ThreadId, ToolCallId, UserId},
     run::{RunCommand, RunEnding},
+    usage::Usage,
 };
 use eventlog::{EventLog, Options};
 
@@ -33,14 +34,14 @@ fn three_tasks() -> Script {
         .lead("go", [delegating(&[("1", "task-a"), ("2", "task-b"), ("3", "task-c")]), saying("done")])
 }
 
-// Field report 23, and facts §12 lines 73 and 74: every subagent of a cancelled run has an end
-// that says why, and its tokens count.
+// Field reports 8 and 23, and facts §12 lines 73 and 74: every subagent of a cancelled run has an
+// end that says why, and what was done for nobody shows as not delivered, with its tokens.
 #[tokio::test]
 async fn a_cancelled_run_ends_its_subagents() {
     let script = three_tasks()
-        .sub("task-a", [saying("in time").using(5, 5)])
+        .sub("task-a", [Turn::Hang])
         .sub("task-b", [Turn::Hang])
-        .sub("task-c", [Turn::Hang]);
+        .sub("task-c", [saying("in time").using(5, 5)]);
     let world = Setup::new(script).build().await;
     let run = world.start("go").await;
     world
@@ -54,8 +55,10 @@ async fn a_cancelled_run_ends_its_subagents() {
     ends.sort_by_key(|end| end.task_id.clone());
     let seen: Vec<_> = ends.iter().map(|end| (end.status, end.cancel_reason)).collect();
     let interrupted = (EndStatus::Cancelled, Some(CancelReason::ParentInterrupted));
-    assert_eq!(seen, [(EndStatus::Completed, None), interrupted, interrupted]);
-    assert!(world.ledger().iter().all(|entry| entry.status.is_terminal()));
+    assert_eq!(seen, [interrupted, interrupted, (EndStatus::Completed, None)]);
+    let ledger = world.ledger();
+    assert!(ledger.iter().all(|entry| entry.status.is_terminal() && !entry.delivered));
+    assert_eq!(ledger[2].usage, Some(Usage::new(5, 5)));
     let again = world.runtime.cancel_run(&world.thread, &run).await;
     assert!(matches!(again, Err(CancelError::AlreadyEnded(RunStatus::Interrupted))));
     world.check_ended_once();
@@ -127,16 +130,18 @@ async fn a_cancel_while_delegations_are_opened_leaks_nothing() {
             tokio::task::yield_now().await;
         }
     };
-    // Only the reply gets through; then the first request stands in the closed log.
+    // Only the reply gets through; the first request stands before the gate.
+    gate.shut_after(1);
     world.script.open("lead");
     world.until_recorded("llm.ai.response", 1).await;
-    gate.shut();
     settle().await;
     world.runtime.cancel_run(&world.thread, &run).await.unwrap();
     settle().await;
     gate.open();
     assert_eq!(world.wait(&run).await, RunStatus::Interrupted);
-    assert!(world.ends().iter().all(|end| end.cancel_reason == Some(CancelReason::ParentInterrupted)));
+    let reasons: Vec<_> = world.ends().iter().map(|end| end.cancel_reason).collect();
+    assert_eq!(reasons, [Some(CancelReason::ParentInterrupted)]);
+    assert_eq!((world.count("delegation.requested"), world.script.calls()), (1, 1));
     world.check_ended_once();
     world.until_idle().await;
 }

@@ -19,11 +19,12 @@ use crate::{
 };
 
 // Whoever saw the end of a run may start the next one.
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_run_starts_right_after_the_end() {
     let world = Setup::new(Script::new().lead("go", [saying("done")])).build().await;
-    for _ in 0..50 {
-        assert_eq!(world.run("go").await, RunStatus::Success);
+    for _ in 0..100 {
+        let run = world.start("go").await;
+        assert_eq!(world.runtime.wait(&world.thread, &run).await.unwrap(), RunStatus::Success);
     }
     world.check_ended_once();
 }

@@ -91,7 +91,7 @@ async fn a_lead_whose_wait_runs_out_says_so() {
     let world = setup.build().await;
     let run = world.start("go").await;
     world.until("one at work", |world| world.script.at_work().0 == 1).await;
-    gate.shut();
+    gate.shut_after(0);
     time.advance(Duration::from_secs(2)).await;
     world.until("the end of the work", |world| world.script.at_work().0 == 0).await;
     time.advance(Duration::from_secs(62)).await;
