@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use domain::ids::RunId;
 use domain::limits::{CATEGORY_CHARS_MAX, EVENT_BODY_BYTES_MAX, EVENT_TYPE_CHARS_MAX, EVENTS_PER_APPEND_MAX};
 
 use crate::{
@@ -132,6 +133,14 @@ pub enum AppendError {
         /// The first event of the append that used it.
         first: Position,
     },
+    /// The thread, or the run on it, was erased, and takes nothing more.
+    #[error("{} was erased and takes no more events", erased_text(.stream, .run_id.as_ref()))]
+    Erased {
+        /// The stream.
+        stream: StreamId,
+        /// The run, if it alone was erased.
+        run_id: Option<RunId>,
+    },
     /// The append breaks a rule and will never be taken.
     #[error("invalid append to stream {stream}")]
     Invalid {
@@ -164,6 +173,10 @@ pub enum AppendError {
 
 fn tail_text(actual: &Option<Seq>) -> String {
     actual.map_or_else(|| "no event".to_owned(), |seq| format!("seq {seq}"))
+}
+
+fn erased_text(stream: &StreamId, run_id: Option<&RunId>) -> String {
+    run_id.map_or_else(|| format!("stream {stream}"), |run_id| format!("run {run_id} of stream {stream}"))
 }
 
 /// The rule that an append breaks. `index` counts its events from 0.

@@ -5,9 +5,13 @@
 
 use domain::ids::InvalidId;
 
+use crate::{position::Seq, stream_id::StreamId};
+
 pub(crate) mod bytes;
 pub(crate) mod digest;
+mod plain;
 pub(crate) mod record;
+mod sealed;
 pub(crate) mod typed;
 
 /// Stored bytes that are not what they should be.
@@ -25,6 +29,25 @@ pub enum DecodeError {
         /// What the record says.
         found: u8,
     },
+    /// The body does not fit to its header and key: one of them was changed.
+    #[error("the sealed body of event {seq} of stream {stream} cannot be opened: it was changed")]
+    SealBroken {
+        /// The stream.
+        stream: StreamId,
+        /// Its place there.
+        seq: Seq,
+    },
+    /// The key was never destroyed and is not there.
+    #[error("the key of event {seq} of stream {stream} is lost; restore the key file from a backup")]
+    KeyMissing {
+        /// The stream.
+        stream: StreamId,
+        /// Its place there.
+        seq: Seq,
+    },
+    /// The key could not be read.
+    #[error("could not read the key")]
+    Key(#[source] std::io::Error),
     /// A key of another kind than was asked for.
     #[error("the key is of kind {found}, not {expected}")]
     KeyKind {

@@ -17,6 +17,7 @@ mod tests;
 
 pub use batch::Batch;
 pub(crate) use batch::Operation;
+pub(crate) use fjall::journal;
 pub use range::KeyRange;
 
 /// Names a keyspace: its own ordered map. A batch may write to several atomically.
@@ -124,6 +125,10 @@ trait OrderedStore: Send + Sync {
     fn view(&self) -> Box<dyn View + '_>;
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), EngineError>;
     fn disk_bytes(&self) -> Result<u64, EngineError>;
+    #[cfg(test)]
+    fn flush(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
 }
 
 /// A storage engine. Cheap to clone; the last clone that is dropped closes it.
@@ -155,6 +160,12 @@ impl Engine {
     /// Writes all of the batch or nothing. After an error nobody knows which: stop writing.
     pub fn commit(&self, batch: Batch, durability: Durability) -> Result<(), EngineError> {
         self.0.commit(batch, durability)
+    }
+
+    /// Writes what is in memory to tables, as happens by itself when there is enough.
+    #[cfg(test)]
+    pub(crate) fn flush(&self) -> Result<(), EngineError> {
+        self.0.flush()
     }
 
     /// Space on disk, in bytes; 0 in memory.

@@ -28,6 +28,11 @@ impl Json {
         Self("{}".into())
     }
 
+    /// The value `null`: content that was erased.
+    pub fn null() -> Self {
+        Self("null".into())
+    }
+
     /// Wraps text that was checked before it was stored; the hash of its record vouches for it.
     pub(crate) fn from_stored(text: &str) -> Self {
         Self(text.into())

@@ -5,9 +5,9 @@
 //! | 1 event        | `events` | position                          | record                                      | never |
 //! | 2 stream entry | `index`  | stream hash, seq                  | position                                    | never |
 //! | 3 stream       | `index`  | stream name                       | last seq, its hash, its position            | with each append |
-//! | 4 run entry    | `index`  | (stream, run) hash, seq           | position, delegation id or nil, event type  | never |
+//! | 4 run entry    | `index`  | (stream, run) hash, seq           | position, delegation id or nil, tag of type | never |
 //! | 5 task event   | `tasks`  | (stream, run, task) hash, seq     | record                                      | never |
-//! | 6 idempotency  | `index`  | (stream, idempotency key) hash    | content digest, first position, count       | never |
+//! | 6 idempotency  | `index`  | (stream, idempotency key) hash    | keyed digest of content, first position, count | never |
 //! | 7 commit       | `index`  | last position                     | first position, chain of the log, time      | never |
 //! | 8 meta         | `index`  | what: 1 is the format version     | u32                                         | with the format |
 //!
@@ -15,6 +15,10 @@
 //! order. Names of any length become BLAKE3 hashes, cut to 16 bytes (32 for idempotency keys), so
 //! that keys have a fixed width and no table of numbers is needed; records carry the full names
 //! and reads compare them. Only kind 3 keeps its name in the key, for lists of streams in order.
+//!
+//! Of a thread's own words only its id is here in plain. An event type is a tag that its run's key
+//! makes, a digest is made with the thread's key, and records are sealed (`codec::sealed`). Entries
+//! of the first format have types by name and plain digests; both are read.
 //!
 //! Events lie in position order: a replay is one sequential scan. A task's events are stored a
 //! second time beside each other, since a page of one task is the read that happens most: 0.08 ms

@@ -18,8 +18,11 @@ mod condition;
 #[cfg(test)]
 mod conformance;
 pub mod engine;
+mod erase;
 mod format;
+mod journal_scan;
 mod json;
+mod keyring;
 mod keys;
 mod lock;
 mod log;
@@ -30,8 +33,12 @@ mod plan;
 mod position;
 mod read;
 mod recorded;
+pub mod repair;
 #[cfg(test)]
 mod sample;
+mod seal;
+mod sealer;
+mod secret;
 pub mod store;
 mod stream_id;
 mod subscription;
@@ -47,7 +54,9 @@ pub use codec::{
     typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
 };
 pub use condition::{Health, Stats};
+pub use erase::EraseError;
 pub use json::Json;
+pub use keyring::{Keyring, MasterKey};
 pub use lock::Holder;
 pub use log::EventLog;
 pub use new_event::{NewEvent, Scope};
@@ -56,7 +65,13 @@ pub use options::{Clock, Options};
 pub use position::{Position, Seq};
 pub use read::{EventFilter, ReadError, RunQuery};
 pub use recorded::RecordedEvent;
+pub use seal::{ErasedRecord, Opened, Seal};
+pub use sealer::Sealer;
+pub use secret::{InvalidKey, SecretKey};
 pub use store::StreamSummary;
 pub use stream_id::{InvalidStreamId, StreamId};
 pub use subscription::{SubscribeFrom, Subscription};
-pub use verify::{BrokenLink, Fault, verify_stream};
+pub use verify::{
+    BrokenLink, Damage, DamageKind, ExportedHead, Fault, Index, Progress, Report, VerifyError, VerifyRequest,
+    verify_folder, verify_stream,
+};

@@ -13,6 +13,8 @@ use crate::{
     append::{Append, AppendError, Appended},
     codec::digest,
     condition::{Condition, Health, Stats},
+    erase::EraseError,
+    keyring::Keyring,
     lock::FolderLock,
     open::{self, OpenError, Parts},
     options::Options,
@@ -20,10 +22,12 @@ use crate::{
     position::{Position, Seq},
     read::{EventFilter, ReadError, RunQuery},
     recorded::RecordedEvent,
+    sealer::{self, Sealer},
     store::{EngineStore, LogStore, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
-    writer::{AppendRequest, Request, WRITER_QUEUE, Writer},
+    verify::{self, ExportedHead, Report, VerifyError, VerifyRequest},
+    writer::{AppendRequest, EraseRequest, Request, WRITER_QUEUE, Writer},
 };
 
 /// Events in order, durable, for ever. Cheap to clone; all clones are one log.
@@ -35,6 +39,7 @@ struct Inner {
     queue: Option<mpsc::Sender<Request>>,
     writer: Mutex<Option<JoinHandle<()>>>,
     store: RwLock<Option<Arc<dyn LogStore>>>,
+    keyring: Arc<Keyring>,
     head: watch::Receiver<Position>,
     condition: Arc<Condition>,
     lock: Mutex<Option<FolderLock>>,
@@ -44,7 +49,7 @@ impl EventLog {
     /// Opens or creates the log in a folder, and holds the folder's lock until it is closed or
     /// the last clone is dropped. Refuses a log that has lost durable events.
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
-        let parts = open::open(folder, (options.clock)())?;
+        let parts = open::open(folder, &options)?;
         Self::start(parts, options)
     }
 
@@ -80,6 +85,7 @@ impl EventLog {
         Ok(Self(Arc::new(Inner {
             queue: Some(queue),
             writer: Mutex::new(Some(thread)),
+            keyring: Arc::clone(parts.store.keyring()),
             store: RwLock::new(Some(parts.store)),
             head,
             condition,
@@ -112,6 +118,46 @@ impl EventLog {
             Some(reason) => AppendError::Poisoned { reason },
             None => AppendError::Closed,
         }
+    }
+
+    /// Destroys the keys of a thread and of its runs: from when this answers on, nobody can read
+    /// its events, and nothing is appended to it. Appends that were asked for before are recorded
+    /// first. Says whether there was a key; asking again is harmless.
+    ///
+    /// Positions, seqs, times and chains stay. The events come back with
+    /// [`RecordedEvent::is_erased`], and those of runs do not come back from `read_run`.
+    pub async fn destroy_thread_key(&self, thread_id: &ThreadId) -> Result<bool, EraseError> {
+        self.erase(thread_id, None).await
+    }
+
+    /// The same for one run on a thread.
+    pub async fn destroy_run_key(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<bool, EraseError> {
+        self.erase(thread_id, Some(run_id)).await
+    }
+
+    async fn erase(&self, thread_id: &ThreadId, run_id: Option<&RunId>) -> Result<bool, EraseError> {
+        let (reply, answer) = oneshot::channel();
+        let request = EraseRequest { thread_id: thread_id.clone(), run_id: run_id.cloned(), reply };
+        let queue = self.0.queue.as_ref().ok_or(EraseError::Closed)?;
+        if queue.send(Request::Erase(Box::new(request))).await.is_err() {
+            return Err(EraseError::Closed);
+        }
+        answer.await.unwrap_or(Err(EraseError::Stopped))
+    }
+
+    /// Whether the thread was erased.
+    pub fn is_erased(&self, thread_id: &ThreadId) -> bool {
+        self.0.keyring.is_destroyed(sealer::thread_scope(thread_id))
+    }
+
+    /// Whether the run, or the whole thread, was erased.
+    pub fn is_run_erased(&self, thread_id: &ThreadId, run_id: &RunId) -> bool {
+        self.is_erased(thread_id) || self.0.keyring.is_destroyed(sealer::run_scope(thread_id, run_id))
+    }
+
+    /// Seals what is kept beside the log with the same keys.
+    pub fn sealer(&self) -> Sealer {
+        Sealer::new(Arc::clone(&self.0.keyring))
     }
 
     /// Events of one stream after a seq, ascending.
@@ -160,6 +206,19 @@ impl EventLog {
     /// Reads from a cursor on, for ever.
     pub fn subscribe(&self, from: SubscribeFrom) -> Subscription {
         Subscription::new(self.clone(), self.0.head.clone(), from)
+    }
+
+    /// Where the log ends, as proof for later that it went so far.
+    pub fn exported_head(&self) -> Result<ExportedHead, ReadError> {
+        Ok(self.store()?.head()?.into())
+    }
+
+    /// Checks every record, chain, commit and index entry up to the present head, while others
+    /// read and write. It takes as long as reading the whole log: call it outside of async code.
+    pub fn verify(&self, request: VerifyRequest<'_>) -> Result<Report, VerifyError> {
+        let store = self.store().map_err(|_| VerifyError::Closed)?;
+        let engine = store.engine().ok_or(VerifyError::Unsupported)?;
+        verify::verify_live(engine, store.keyring(), store.head()?, request)
     }
 
     /// Whether the log takes writes.

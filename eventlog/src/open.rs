@@ -4,6 +4,7 @@
 //! {folder}/remit.lock   who holds the folder
 //! {folder}/log/         the engine
 //! {folder}/head         the head, noted outside the engine
+//! {folder}/keys/        what bodies are sealed with
 //! ```
 
 use std::{
@@ -17,16 +18,23 @@ use jiff::Timestamp;
 use crate::{
     engine::{Engine, EngineError},
     format::{self, FormatError},
+    journal_scan::JournalScan,
+    keyring::{KeyFile, Keyring},
     keys,
     lock::{Acquired, FolderLock, Holder},
+    options::Options,
     position::Position,
+    repair,
+    secret::InvalidKey,
     store::{EngineStore, Head, LogStore, StoreError},
+    verify::{self, Damage},
     watermark::{Noted, Watermark},
 };
 
 const LOCK_FILE: &str = "remit.lock";
-const ENGINE_FOLDER: &str = "log";
-const WATERMARK_FILE: &str = "head";
+pub(crate) const ENGINE_FOLDER: &str = "log";
+pub(crate) const WATERMARK_FILE: &str = "head";
+const KEYS_FOLDER: &str = "keys";
 
 /// Why the log was not opened. No event was written; the engine may have dropped a torn tail of its
 /// journal, as it does on every start.
@@ -98,6 +106,31 @@ pub enum OpenError {
         /// Where it is known to have been.
         noted: Position,
     },
+    /// The engine's journal is damaged, and commits behind the damage would be lost by opening it.
+    /// It was not opened.
+    #[error(
+        "the journal {} is damaged at byte {at}, and later commits stand behind the damage; it was left \
+         as it is: keep it, and restore a backup, or run `remit verify` to see what is whole",
+        .path.display()
+    )]
+    JournalDamaged {
+        /// The file.
+        path: PathBuf,
+        /// Where its whole batches end.
+        at: u64,
+    },
+    /// The last commits do not hold together.
+    #[error(
+        "the log in {} is damaged ({damage}); keep the folder as it is, and restore a backup, or run \
+         `remit verify` to see what is whole",
+        .folder.display()
+    )]
+    Damaged {
+        /// The folder.
+        folder: PathBuf,
+        /// What is wrong.
+        damage: Damage,
+    },
     /// The events up to the noted head are not those that were there.
     #[error(
         "the log in {} is another one than was there when it reached position {noted}: its chain differs; \
@@ -119,6 +152,50 @@ pub enum OpenError {
     WatermarkDamaged {
         /// The file.
         path: PathBuf,
+    },
+    /// The log has sealed events, and the file with their keys is gone.
+    #[error(
+        "the key file {} is missing, and the log has events that were sealed with its keys; \
+         restore it from a backup",
+        .path.display()
+    )]
+    KeysLost {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file with the keys was cut, or its beginning is damaged.
+    #[error("the key file {} is damaged; restore it from a backup", .path.display())]
+    KeysDamaged {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Keys were wrapped with a master key that is gone.
+    #[error(
+        "the master key {} is missing, and the keys of threads are wrapped with it; restore it from a \
+         backup, or pass the master key that was used",
+        .path.display()
+    )]
+    MasterKeyLost {
+        /// Where a generated key would be.
+        path: PathBuf,
+    },
+    /// Keys were wrapped with another master key.
+    #[error(
+        "the master key is not the one that the keys in {} are wrapped with; pass the one that was used",
+        .path.display()
+    )]
+    MasterKeyWrong {
+        /// The file with the wrapped keys.
+        path: PathBuf,
+    },
+    /// The file of the master key holds something else.
+    #[error("the master key {} cannot be used", .path.display())]
+    MasterKeyInvalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: InvalidKey,
     },
     /// The writer's thread could not be started.
     #[error("could not start the log's writer")]
@@ -143,19 +220,119 @@ pub(crate) struct Parts {
 }
 
 /// Opens or creates what is in the folder.
-pub(crate) fn open(folder: &Path, now: Timestamp) -> Result<Parts, OpenError> {
+pub(crate) fn open(folder: &Path, options: &Options) -> Result<Parts, OpenError> {
     std::fs::create_dir_all(folder).map_err(io_error("create the folder", folder))?;
-    let lock = acquire_lock(folder, now)?;
-    let engine = Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES)
-        .map_err(|source| OpenError::Engine { folder: folder.to_owned(), source })?;
-    let store = EngineStore::new(engine);
-    format::check(&store).map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;
+    let lock = acquire_lock(folder, (options.clock)())?;
+    check_journal(folder)?;
+    let (engine, version) = open_engine(folder)?;
+    let keyring = open_keys(folder, options, version)?;
+    let store = EngineStore::new(engine.clone(), Arc::new(keyring));
     let head = store.head().map_err(OpenError::Store)?;
-    let watermark = check_watermark(folder, &store, head)?;
+    let mut watermark = check_watermark(folder, &store, head)?;
+    if let Some(damage) = verify::check_recent(&engine, head).map_err(OpenError::Store)? {
+        return Err(OpenError::Damaged { folder: folder.to_owned(), damage });
+    }
+    // Nothing is written before here. The version is raised when the keys are on disk, so that a
+    // log that may have sealed events always has a key file.
+    let path = folder.join(WATERMARK_FILE);
+    watermark.note(head).map_err(io_error("write", &path))?;
+    sync_folder(folder)?;
+    format::raise(&engine, version)
+        .map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;
     Ok(Parts { store: Arc::new(store), head, lock: Some(lock), watermark: Some(watermark) })
 }
 
-fn acquire_lock(folder: &Path, now: Timestamp) -> Result<FolderLock, OpenError> {
+/// Looks at the engine's journal before the engine does, which would cut what it cannot read. A
+/// torn end is fine if it was never acknowledged.
+fn check_journal(folder: &Path) -> Result<(), OpenError> {
+    let engine_folder = folder.join(ENGINE_FOLDER);
+    let scanned =
+        JournalScan::of(&engine_folder).map_err(io_error("read the journals in", &engine_folder))?;
+    if let Some(journal) = scanned.damaged() {
+        return Err(OpenError::JournalDamaged { path: journal.path.clone(), at: journal.valid_bytes });
+    }
+    let Some((journal, bytes)) = scanned.torn() else {
+        return Ok(());
+    };
+    let path = folder.join(WATERMARK_FILE);
+    let noted = Watermark::peek(&path).map_err(io_error("read", &path))?;
+    match (noted, scanned.last_commit) {
+        (Noted::Head(Head { position, .. }), Some(last)) if position > last => {
+            Err(OpenError::HeadBehind { folder: folder.to_owned(), log: last, noted: position })
+        }
+        // The last commit is in a table, so only the engine can tell which it is.
+        (Noted::Head(Head { position, .. }), None) if position > Position::ZERO => {
+            repair::keep_end(folder, journal).map_err(io_error("copy the torn end of", &journal.path))
+        }
+        _ => {
+            tracing::warn!(path = %journal.path.display(), bytes,
+                "the journal has a torn end, which was never acknowledged and is dropped");
+            Ok(())
+        }
+    }
+}
+
+/// Opens the engine, and reads the version of what is in it.
+fn open_engine(folder: &Path) -> Result<(Engine, Option<u32>), OpenError> {
+    let engine = Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES)
+        .map_err(|source| OpenError::Engine { folder: folder.to_owned(), source })?;
+    let version =
+        format::check(&engine).map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;
+    Ok((engine, version))
+}
+
+fn open_keys(folder: &Path, options: &Options, version: Option<u32>) -> Result<Keyring, OpenError> {
+    let keys_folder = folder.join(KEYS_FOLDER);
+    let file = KeyFile::open(&keys_folder, &options.master_key, format::is_sealed(version))?;
+    Keyring::open(file).map_err(io_error("read the keys in", &keys_folder))
+}
+
+/// A folder that was opened only to be looked at.
+pub(crate) struct OpenedFolder {
+    pub(crate) engine: Engine,
+    pub(crate) keyring: Keyring,
+    pub(crate) head: Head,
+    pub(crate) noted: Option<Head>,
+    _lock: FolderLock,
+}
+
+/// What became of opening a folder to verify it.
+pub(crate) enum ToVerify {
+    /// There is nothing.
+    NoLog,
+    /// Opening it would lose what is to be looked at.
+    Damaged(Damage),
+    Opened(Box<OpenedFolder>),
+}
+
+/// Opens what is in a folder without the checks that would refuse it, and writes nothing.
+pub(crate) fn open_to_verify(folder: &Path, options: &Options) -> Result<ToVerify, OpenError> {
+    let engine_folder = folder.join(ENGINE_FOLDER);
+    if !engine_folder.exists() {
+        return Ok(ToVerify::NoLog);
+    }
+    let lock = acquire_lock(folder, (options.clock)())?;
+    let scanned =
+        JournalScan::of(&engine_folder).map_err(io_error("read the journals in", &engine_folder))?;
+    let path = folder.join(WATERMARK_FILE);
+    let noted = match Watermark::peek(&path).map_err(io_error("read", &path))? {
+        Noted::Head(head) => Some(head),
+        Noted::Nothing | Noted::Damaged => None,
+    };
+    if let Some(damage) = scanned.damage(noted) {
+        return Ok(ToVerify::Damaged(damage));
+    }
+    let (engine, version) = open_engine(folder)?;
+    let keyring = if format::is_sealed(version) {
+        open_keys(folder, options, version)?
+    } else {
+        Keyring::in_memory().map_err(io_error("make keys for", folder))?
+    };
+    let head = EngineStore::head_of(&engine).map_err(OpenError::Store)?;
+    Ok(ToVerify::Opened(Box::new(OpenedFolder { engine, keyring, head, noted, _lock: lock })))
+}
+
+pub(crate) fn acquire_lock(folder: &Path, now: Timestamp) -> Result<FolderLock, OpenError> {
     let path = folder.join(LOCK_FILE);
     match FolderLock::acquire(&path, now).map_err(io_error("lock", &path))? {
         Acquired::Held(lock) => Ok(lock),
@@ -166,10 +343,10 @@ fn acquire_lock(folder: &Path, now: Timestamp) -> Result<FolderLock, OpenError> 
     }
 }
 
-/// Compares the log's head with the noted one, and notes the present one.
+/// Compares the log's head with the noted one.
 fn check_watermark(folder: &Path, store: &EngineStore, head: Head) -> Result<Watermark, OpenError> {
     let path = folder.join(WATERMARK_FILE);
-    let (mut watermark, noted) = Watermark::open(&path).map_err(io_error("open", &path))?;
+    let (watermark, noted) = Watermark::open(&path).map_err(io_error("open", &path))?;
     match noted {
         Noted::Head(noted) => compare(folder, store, head, noted)?,
         Noted::Damaged => return Err(OpenError::WatermarkDamaged { path }),
@@ -179,8 +356,6 @@ fn check_watermark(folder: &Path, store: &EngineStore, head: Head) -> Result<Wat
         }
         Noted::Nothing => {}
     }
-    watermark.note(head).map_err(io_error("write", &path))?;
-    sync_folder(folder)?;
     Ok(watermark)
 }
 
@@ -210,5 +385,7 @@ fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> OpenErro
     move |source| OpenError::Io { action, path: path.clone(), source }
 }
 
+#[cfg(test)]
+mod damage;
 #[cfg(test)]
 mod tests;

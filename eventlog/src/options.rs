@@ -4,6 +4,8 @@ use std::{fmt, sync::Arc};
 
 use jiff::Timestamp;
 
+use crate::keyring::MasterKey;
+
 /// Tells the time. Passed in, so that a whole log can be simulated from a seed.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
@@ -12,12 +14,14 @@ pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 pub struct Options {
     /// Gives `recorded_at`. The order of events does not depend on it.
     pub clock: Clock,
+    /// Wraps the keys of threads. A log in memory has none.
+    pub master_key: MasterKey,
 }
 
 impl Options {
-    /// Options with this clock.
+    /// Options with this clock, and a master key that is generated in the folder.
     pub fn new(clock: Clock) -> Self {
-        Self { clock }
+        Self { clock, master_key: MasterKey::default() }
     }
 }
 

@@ -6,15 +6,20 @@
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
+use domain::ids::RunId;
 use jiff::Timestamp;
 
 use crate::{
     append::{Append, AppendError, Appended, IdempotencyKey},
     chain::{self, Hash},
     codec::record,
+    keyring::{Found, ScopeId},
+    keys,
     new_event::NewEvent,
     position::{Position, Seq},
-    recorded::{Place, RecordedEvent},
+    recorded::{EventHashes, Place, RecordedEvent},
+    seal::{self, Opened, Purpose, Seal},
+    secret::SecretKey,
     store::{Commit, CommitGroup, Head, KeyUse, LogStore, StoreError, StoredEvent, Tail},
     stream_id::StreamId,
 };
@@ -75,8 +80,9 @@ impl Planner {
         recorded_at: Timestamp,
     ) -> Result<Verdict, AppendError> {
         let Append { stream, expected, idempotency_key, events } = append;
+        let stream_key = self.stream_key(&stream)?;
         if let (Some(key), Some(digest)) = (&idempotency_key, digest)
-            && let Some(repeat) = self.find_repeat(&stream, key, digest)?
+            && let Some(repeat) = self.find_repeat(&stream, key, &stream_key.digests(digest))?
         {
             return Ok(repeat);
         }
@@ -85,12 +91,99 @@ impl Planner {
         if !expected.holds(actual) {
             return Err(AppendError::Conflict { stream, expected, actual });
         }
+        let stream_key = self.ready_key(&stream, stream_key, tail)?;
+        let scope_keys = self.scope_keys(&stream, &stream_key, &events)?;
+        let events = events.into_iter().zip(scope_keys).collect();
         let range = self.place(&stream, tail, events, recorded_at)?;
         if let (Some(key), Some(digest)) = (idempotency_key, digest) {
-            let key_use = KeyUse { digest, first: self.position_of(range.start), count: count(&range) };
+            let Digests { plain, keyed } = stream_key.digests(digest);
+            let (first, count) = (self.position_of(range.start), count(&range));
+            let key_use = KeyUse { digest: keyed.unwrap_or(plain), is_keyed: keyed.is_some(), first, count };
             self.keys.insert((stream, key), key_use);
         }
         Ok(Verdict::Accepted(range))
+    }
+
+    /// The stream's key as it is before the append is accepted.
+    fn stream_key(&self, stream: &StreamId) -> Result<StreamKey, AppendError> {
+        let StreamId::Thread(_) = stream else {
+            return Ok(StreamKey::Plain);
+        };
+        let scope = ScopeId(keys::stream_entry::hash(stream));
+        let found = self.store.keyring().find(scope).map_err(StoreError::Keys).map_err(storage(stream))?;
+        match found {
+            Found::Live(key) => Ok(StreamKey::Live(scope, key)),
+            Found::Destroyed => Err(AppendError::Erased { stream: stream.clone(), run_id: None }),
+            Found::Missing => Ok(StreamKey::New(scope)),
+        }
+    }
+
+    /// Makes the stream's key if it is to have one and has none.
+    fn ready_key(
+        &self,
+        stream: &StreamId,
+        key: StreamKey,
+        tail: Option<Tail>,
+    ) -> Result<StreamKey, AppendError> {
+        let StreamKey::New(scope) = key else {
+            return Ok(key);
+        };
+        if let Some(tail) = tail {
+            self.check_in_plain(stream, tail).map_err(storage(stream))?;
+        }
+        let created = self.store.keyring().find_or_create(scope, scope);
+        match created.map_err(StoreError::Keys).map_err(storage(stream))? {
+            Some(key) => Ok(StreamKey::Live(scope, key)),
+            None => Err(AppendError::Erased { stream: stream.clone(), run_id: None }),
+        }
+    }
+
+    /// A stream that has events and no key is from before events were sealed. One with sealed
+    /// events has lost its key, and a new key in its place would hide that.
+    fn check_in_plain(&self, stream: &StreamId, tail: Tail) -> Result<(), StoreError> {
+        let last = self.store.read_all(before(tail.position), 1)?;
+        match last.first().map(|event| &event.seal) {
+            Some(Seal::None) | None => Ok(()),
+            Some(Seal::Opened(_) | Seal::Erased(_)) => Err(StoreError::KeyMissing { stream: stream.clone() }),
+        }
+    }
+
+    /// What each event is sealed with: the key of its run, or the stream's.
+    fn scope_keys(
+        &self,
+        stream: &StreamId,
+        stream_key: &StreamKey,
+        events: &[NewEvent],
+    ) -> Result<Vec<Option<Arc<SecretKey>>>, AppendError> {
+        let StreamKey::Live(thread, key) = stream_key else {
+            return Ok(vec![None; events.len()]);
+        };
+        let mut keys: Vec<Option<Arc<SecretKey>>> = Vec::with_capacity(events.len());
+        let mut last: Option<&NewEvent> = None;
+        for event in events {
+            let is_same = last.is_some_and(|last| last.scope.run_id == event.scope.run_id);
+            let key = match (&event.scope.run_id, keys.last()) {
+                (None, _) => Some(Arc::clone(key)),
+                (Some(_), Some(key)) if is_same => key.clone(),
+                (Some(run_id), _) => Some(self.run_key(stream, *thread, run_id)?),
+            };
+            keys.push(key);
+            last = Some(event);
+        }
+        Ok(keys)
+    }
+
+    fn run_key(
+        &self,
+        stream: &StreamId,
+        thread: ScopeId,
+        run_id: &RunId,
+    ) -> Result<Arc<SecretKey>, AppendError> {
+        let scope = ScopeId(keys::run_entry::hash(stream, run_id));
+        let key = self.store.keyring().find_or_create(thread, scope);
+        key.map_err(StoreError::Keys)
+            .map_err(storage(stream))?
+            .ok_or_else(|| AppendError::Erased { stream: stream.clone(), run_id: Some(run_id.clone()) })
     }
 
     /// Looks for an earlier append under the key, planned or recorded.
@@ -98,7 +191,7 @@ impl Planner {
         &self,
         stream: &StreamId,
         key: &IdempotencyKey,
-        digest: Hash,
+        digests: &Digests,
     ) -> Result<Option<Verdict>, AppendError> {
         let planned = self.keys.get(&(stream.clone(), key.clone())).copied();
         let key_use = match planned {
@@ -108,15 +201,15 @@ impl Planner {
         let Some(key_use) = key_use else {
             return Ok(None);
         };
-        if key_use.digest != digest {
+        if !digests.match_those_of(&key_use) {
             let (stream, key) = (stream.clone(), key.clone());
             return Err(AppendError::KeyReused { stream, key, first: key_use.first });
         }
         if planned.is_some() {
             return Ok(self.planned_range(key_use).map(Verdict::RepeatPlanned));
         }
-        let before = Position::new(key_use.first.get().saturating_sub(1));
-        let events = self.store.read_all(before, key_use.count as usize).map_err(storage(stream))?;
+        let events =
+            self.store.read_all(before(key_use.first), key_use.count as usize).map_err(storage(stream))?;
         let events = events.into_iter().map(Arc::new).collect();
         Ok(Some(Verdict::RepeatRecorded(Appended { events, is_repeat: true })))
     }
@@ -126,16 +219,20 @@ impl Planner {
         &mut self,
         stream: &StreamId,
         tail: Option<Tail>,
-        events: Vec<NewEvent>,
+        events: Vec<(NewEvent, Option<Arc<SecretKey>>)>,
         recorded_at: Timestamp,
     ) -> Result<Range<usize>, AppendError> {
         let start = self.events.len();
         let mut tail = tail.unwrap_or(Tail { seq: Seq::ZERO, hash: chain::START, position: Position::ZERO });
         let mut head = self.head;
-        for event in events {
+        for (event, scope_key) in events {
             let (position, seq) = (head.position.next(), tail.seq.next());
             let place = Place { position, stream: stream.clone(), seq, recorded_at };
-            let stored = match store_event(RecordedEvent::new(event, place), &tail.hash) {
+            let mut event = RecordedEvent::new(event, place);
+            if let Some(scope_key) = scope_key {
+                event.seal = Seal::Opened(self.new_seal(&scope_key, &event.event_type));
+            }
+            let stored = match store_event(event, &tail.hash) {
                 Ok(stored) => stored,
                 Err(error) => {
                     self.events.truncate(start);
@@ -156,11 +253,39 @@ impl Planner {
         if let Some(tail) = self.tails.get(stream) {
             return Ok(Some(*tail));
         }
-        let tail = self.store.tail(stream).map_err(storage(stream))?;
+        let tail = self.checked_tail(stream).map_err(storage(stream))?;
         if let Some(tail) = tail {
             self.tails.insert(stream.clone(), tail);
         }
         Ok(tail)
+    }
+
+    /// Reads the end of a stream, and looks whether it is: an older value in its place would give
+    /// seqs out twice.
+    fn checked_tail(&self, stream: &StreamId) -> Result<Option<Tail>, StoreError> {
+        let tail = self.store.tail(stream)?;
+        let seq = tail.map_or(Seq::ZERO, |tail| tail.seq);
+        let after = self.store.read_stream(stream, seq, 1)?;
+        let last = match tail {
+            Some(tail) => self.store.read_all(before(tail.position), 1)?,
+            None => Vec::new(),
+        };
+        let is_last = tail.is_none_or(|tail| {
+            last.first()
+                .is_some_and(|event| (&event.stream, event.seq, event.hash) == (stream, tail.seq, tail.hash))
+        });
+        if is_last && after.is_empty() {
+            Ok(tail)
+        } else {
+            Err(StoreError::TailDiffers { stream: stream.clone(), seq })
+        }
+    }
+
+    /// A key of its own for a new event.
+    fn new_seal(&self, scope_key: &SecretKey, event_type: &str) -> Opened {
+        let nonce = self.store.keyring().next_nonce();
+        let key = seal::body_key(scope_key, &nonce);
+        Opened { nonce, type_tag: seal::type_tag(scope_key, event_type), key }
     }
 
     /// Takes what is to be committed, if anything is, with the events for the answers.
@@ -193,10 +318,48 @@ impl Planner {
 
 /// Encodes an event, hashes it, and puts the hash into both.
 fn store_event(mut event: RecordedEvent, previous: &Hash) -> Result<StoredEvent, crate::codec::EncodeError> {
-    let mut record = record::encode(&event)?;
+    let hashes: EventHashes = event.hashes();
+    let mut record = record::encode_hashed(&event, &hashes)?;
     event.hash = chain::event_hash(previous, &record);
     record.extend_from_slice(&event.hash);
-    Ok(StoredEvent { event: Arc::new(event), record })
+    Ok(StoredEvent { event: Arc::new(event), record, hashes })
+}
+
+/// What a stream's events and idempotency keys are sealed with.
+enum StreamKey {
+    /// Nothing: the registry.
+    Plain,
+    /// A key.
+    Live(ScopeId, Arc<SecretKey>),
+    /// A key that is made with the stream's next event.
+    New(ScopeId),
+}
+
+/// The digest of an append, and what is stored of it.
+struct Digests {
+    plain: Hash,
+    keyed: Option<Hash>,
+}
+
+impl StreamKey {
+    fn digests(&self, plain: Hash) -> Digests {
+        let keyed = match self {
+            Self::Live(_, key) => Some(seal::derive(key, Purpose::Digest, &plain)),
+            Self::Plain | Self::New(_) => None,
+        };
+        Digests { plain, keyed }
+    }
+}
+
+impl Digests {
+    fn match_those_of(&self, key_use: &KeyUse) -> bool {
+        if key_use.is_keyed { self.keyed == Some(key_use.digest) } else { self.plain == key_use.digest }
+    }
+}
+
+/// The cursor that a position is the first after.
+fn before(position: Position) -> Position {
+    Position::new(position.get().saturating_sub(1))
 }
 
 fn count(range: &Range<usize>) -> u32 {

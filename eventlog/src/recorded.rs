@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::{
     json::Json,
+    keyring::ScopeId,
+    keys::{self, task_event::Task},
     new_event::{NewEvent, Scope},
     position::{Position, Seq},
+    seal::Seal,
     stream_id::StreamId,
 };
 
@@ -50,6 +53,16 @@ pub struct RecordedEvent {
     pub metadata: Json,
     /// Covers the previous hash of the stream and this event's stored bytes. Hex in JSON.
     pub hash: [u8; 32],
+    /// How it was stored. Of an event whose key was destroyed only positions, seqs, times and
+    /// UUIDs are left: its texts are empty, its content is `null`, its metadata `{}`.
+    pub seal: Seal,
+}
+
+/// The hashes that an event is indexed under.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EventHashes {
+    pub(crate) run: Option<ScopeId>,
+    pub(crate) task: Option<[u8; 16]>,
 }
 
 /// Where a new event comes to stand, decided by the writer.
@@ -81,6 +94,26 @@ impl RecordedEvent {
             content: event.content,
             metadata: event.metadata,
             hash: [0; 32],
+            seal: Seal::None,
+        }
+    }
+
+    /// Whether its key was destroyed, so that nobody can read it.
+    pub fn is_erased(&self) -> bool {
+        matches!(self.seal, Seal::Erased(_))
+    }
+
+    /// The task that it belongs to, if it has one: a task is named within its run.
+    pub(crate) fn task(&self) -> Option<Task<'_>> {
+        let (run_id, task_id) = (self.scope.run_id.as_ref()?, self.scope.task_id.as_ref()?);
+        Some(Task { stream: &self.stream, run_id, task_id })
+    }
+
+    pub(crate) fn hashes(&self) -> EventHashes {
+        let run_id = self.scope.run_id.as_ref();
+        EventHashes {
+            run: run_id.map(|run_id| ScopeId(keys::run_entry::hash(&self.stream, run_id))),
+            task: self.task().map(keys::task_event::hash),
         }
     }
 }
@@ -113,6 +146,8 @@ struct Wire<Stream, Text, User, Id, Body> {
     metadata: Body,
     #[serde(with = "hex_hash")]
     hash: [u8; 32],
+    #[serde(default, skip_serializing_if = "is_none")]
+    seal: Seal,
 }
 
 type OwnedWire = Wire<StreamId, String, ToolCallId, RunId, Json>;
@@ -121,6 +156,10 @@ type BorrowedWire<'a> = Wire<&'a StreamId, &'a str, &'a ToolCallId, &'a RunId, &
 /// Keeps serde from asking that absent ids have a default value of their own.
 fn none<T>() -> Option<T> {
     None
+}
+
+fn is_none(seal: &Seal) -> bool {
+    *seal == Seal::None
 }
 
 impl From<OwnedWire> for RecordedEvent {
@@ -142,6 +181,7 @@ impl From<OwnedWire> for RecordedEvent {
             content: wire.content,
             metadata: wire.metadata,
             hash: wire.hash,
+            seal: wire.seal,
         }
     }
 }
@@ -167,20 +207,21 @@ impl Serialize for RecordedEvent {
             content: &self.content,
             metadata: &self.metadata,
             hash: self.hash,
+            seal: self.seal.clone(),
         }
         .serialize(serializer)
     }
 }
 
 /// A hash as 64 hex digits.
-mod hex_hash {
+pub(crate) mod hex_hash {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-    pub(super) fn serialize<S: Serializer>(hash: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(hash: &[u8; 32], serializer: S) -> Result<S::Ok, S::Error> {
         hex::encode(hash).serialize(serializer)
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<[u8; 32], D::Error> {
         let text = String::deserialize(deserializer)?;
         let mut hash = [0; 32];
         hex::decode_to_slice(text, &mut hash).map_err(de::Error::custom)?;

@@ -19,10 +19,11 @@ use crate::{
     append::IdempotencyKey,
     chain::{self, Hash},
     codec::{DecodeError, EncodeError},
-    engine::EngineError,
+    engine::{Engine, EngineError},
+    keyring::Keyring,
     position::{Position, Seq},
     read::RunQuery,
-    recorded::RecordedEvent,
+    recorded::{EventHashes, RecordedEvent},
     stream_id::StreamId,
 };
 
@@ -75,6 +76,8 @@ impl Head {
 pub struct KeyUse {
     /// Covers what the events said.
     pub digest: Hash,
+    /// Whether the digest was made with the thread's key.
+    pub is_keyed: bool,
     /// Their first position.
     pub first: Position,
     /// How many there are.
@@ -88,6 +91,7 @@ pub struct StoredEvent {
     pub event: Arc<RecordedEvent>,
     /// The record, hash included.
     pub record: Vec<u8>,
+    pub(crate) hashes: EventHashes,
 }
 
 /// Everything that one commit writes.
@@ -138,6 +142,23 @@ pub enum StoreError {
     /// An event has a field that a record cannot hold.
     #[error("the event cannot be stored")]
     Unencodable(#[from] EncodeError),
+    /// A key could not be found, made or saved.
+    #[error("could not use the keys")]
+    Keys(#[source] std::io::Error),
+    /// The stream has sealed events, and its key is not there.
+    #[error("the key of stream {stream} is lost; restore the key file from a backup")]
+    KeyMissing {
+        /// The stream.
+        stream: StreamId,
+    },
+    /// The index has another last event for the stream than the log. `remit verify` says more.
+    #[error("damaged data: stream {stream} does not end at seq {seq}, as the index has it")]
+    TailDiffers {
+        /// The stream.
+        stream: StreamId,
+        /// Where it ends by the index.
+        seq: Seq,
+    },
     /// A fault that a test asked for.
     #[error("injected fault")]
     Injected,
@@ -145,6 +166,12 @@ pub enum StoreError {
 
 /// A backend of the log. See the module for the rules.
 pub trait LogStore: Send + Sync {
+    /// The keys that its records are sealed with.
+    fn keyring(&self) -> &Arc<Keyring>;
+    /// The ordered engine below, for checks that look at every key; none without one.
+    fn engine(&self) -> Option<&Engine> {
+        None
+    }
     /// The head of what is durable.
     fn head(&self) -> Result<Head, StoreError>;
     /// The commit that ends at this position, if one does.
@@ -164,7 +191,7 @@ pub trait LogStore: Send + Sync {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<RecordedEvent>, StoreError>;
-    /// Events of a run, ascending.
+    /// Events of a run, ascending; none of a run that was erased.
     fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError>;
     /// Streams in the order of their names, after one.
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError>;

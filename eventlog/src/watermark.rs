@@ -67,6 +67,14 @@ impl Watermark {
         Ok((Self { file, next_slot, syncer }, noted))
     }
 
+    /// What the file says, without changing anything.
+    pub(crate) fn peek(path: &Path) -> io::Result<Noted> {
+        match std::fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Noted::Nothing),
+            read => Ok(read_slots(&read?).0),
+        }
+    }
+
     /// Notes a head that is durable in the log.
     pub(crate) fn note(&mut self, head: Head) -> io::Result<()> {
         self.file.seek(SeekFrom::Start(self.next_slot * SLOT_BYTES as u64))?;

@@ -6,11 +6,13 @@
 
 use std::{error::Error, sync::Arc, time::Instant};
 
+use domain::ids::{RunId, ThreadId};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     append::{AppendError, Appended},
     condition::{Committed, Condition},
+    erase::{self, EraseError},
     options::Clock,
     plan::{Checked, Planner, Verdict},
     position::Position,
@@ -34,6 +36,8 @@ type Reply = oneshot::Sender<Result<Appended, AppendError>>;
 pub(crate) enum Request {
     /// Record this.
     Append(Box<AppendRequest>),
+    /// Record what was queued before, then destroy a key.
+    Erase(Box<EraseRequest>),
     /// Record what was queued before, then stop. The sender is dropped when all is released.
     Close(oneshot::Sender<()>),
 }
@@ -42,6 +46,20 @@ pub(crate) enum Request {
 pub(crate) struct AppendRequest {
     pub(crate) checked: Checked,
     pub(crate) reply: Reply,
+}
+
+/// A thread, or a run on it, that is to be erased, and where the answer goes.
+pub(crate) struct EraseRequest {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) run_id: Option<RunId>,
+    pub(crate) reply: oneshot::Sender<Result<bool, EraseError>>,
+}
+
+/// What is to be done after a group.
+enum Then {
+    Continue,
+    Erase(Box<EraseRequest>),
+    Close(oneshot::Sender<()>),
 }
 
 /// Everything that the writer's thread owns.
@@ -63,9 +81,13 @@ impl Writer {
         while closing.is_none()
             && let Some(first) = self.queue.blocking_recv()
         {
-            let (appends, close) = self.gather(first);
+            let (appends, then) = self.gather(first);
             self.write(appends);
-            closing = close;
+            match then {
+                Then::Continue => {}
+                Then::Erase(request) => self.erase(*request),
+                Then::Close(done) => closing = Some(done),
+            }
         }
         self.finish();
         drop(on_panic);
@@ -74,12 +96,13 @@ impl Writer {
     }
 
     /// Takes what is queued, up to the size of a group.
-    fn gather(&mut self, first: Request) -> (Vec<AppendRequest>, Option<oneshot::Sender<()>>) {
+    fn gather(&mut self, first: Request) -> (Vec<AppendRequest>, Then) {
         let (mut appends, mut bytes) = (Vec::new(), 0);
         let mut next = Some(first);
         while let Some(request) = next {
             match request {
-                Request::Close(done) => return (appends, Some(done)),
+                Request::Close(done) => return (appends, Then::Close(done)),
+                Request::Erase(request) => return (appends, Then::Erase(request)),
                 Request::Append(append) => {
                     bytes += append.checked.append.body_bytes();
                     appends.push(*append);
@@ -88,7 +111,14 @@ impl Writer {
             let is_full = appends.len() >= GROUP_APPENDS_MAX || bytes >= GROUP_BYTES_MAX;
             next = if is_full { None } else { self.queue.try_recv().ok() };
         }
-        (appends, None)
+        (appends, Then::Continue)
+    }
+
+    /// Destroys keys between two groups, so that no group has events that were sealed before and
+    /// are committed after.
+    fn erase(&self, request: EraseRequest) {
+        let EraseRequest { thread_id, run_id, reply } = request;
+        drop(reply.send(erase::erase(&*self.store, &thread_id, run_id.as_ref())));
     }
 
     /// Plans, commits and answers one group.
@@ -122,6 +152,9 @@ impl Writer {
         let appends =
             answers.iter().filter(|(_, verdict)| matches!(verdict, Verdict::Accepted(_))).count() as u64;
         let started = Instant::now();
+        if let Err(error) = self.store.keyring().save() {
+            return Err(self.poison("the keys of new threads and runs could not be saved", &error));
+        }
         if let Err(error) = self.store.commit(group) {
             return Err(self.poison("a commit failed", &error));
         }
@@ -146,6 +179,7 @@ impl Writer {
         while let Some(request) = self.queue.blocking_recv() {
             match request {
                 Request::Append(append) => drop(append.reply.send(Err(AppendError::Closed))),
+                Request::Erase(request) => drop(request.reply.send(Err(EraseError::Closed))),
                 Request::Close(done) => drop(done),
             }
         }

@@ -1,197 +1,159 @@
 //! A record: one event as it is stored, for ever.
 //!
 //! ```text
-//! prefix   u8 version = 1 · u8 flags = 0 · u32 length of the header
-//! header   u64 position · u64 seq · text stream · 16 event_id · text event_type
-//!          u16 schema_version · text category · u8 which optional ids follow
-//!          [text run_id] [text task_id] [16 delegation_id] [16 causation_id] [text correlation_id]
-//!          text owner · time created_at · time recorded_at
-//! body     u32 length of the content · content · metadata (both JSON text)
+//! prefix   u8 version · u8 flags · u32 length of the header
+//! header   what is in the clear
+//! body     the rest
 //! hash     32 bytes over all of the above and the hash before it in the stream
 //! ```
 //!
-//! `text` is a u16 length in bytes and UTF-8; `time` is i64 seconds and i32 nanoseconds since 1970.
-//! The header can be read without the body, and the body ends where the hash begins, so that a
-//! later version can seal the body (flag bit 0 is kept for that) and leave the rest in place.
+//! Version 1 (`plain`) has no flags and everything in the clear. Version 2 (`sealed`) has the flag
+//! [`SEALED`]: what must outlive the key is in the header, and every text of a thread in the sealed
+//! body. `text` is a u16 length in bytes and UTF-8; `time` is i64 seconds and i32 nanoseconds since
+//! 1970.
 
-use domain::ids::{DelegationId, EventId, RunId, ToolCallId, UserId};
+use domain::ids::DelegationId;
 
-use super::{
-    DecodeError, EncodeError,
-    bytes::{Reader, put_text, put_timestamp, utf8},
-};
+use super::{DecodeError, EncodeError, bytes::Reader, plain, sealed};
 use crate::{
-    json::Json,
-    new_event::Scope,
+    chain::Hash,
+    keyring::{Keyring, ScopeId},
     position::{Position, Seq},
-    recorded::RecordedEvent,
+    recorded::{EventHashes, RecordedEvent},
+    seal::{Seal, TypeTag},
+    stream_id::StreamId,
 };
 
-/// The version that is written.
-pub(crate) const VERSION: u8 = 1;
+/// Everything in the clear.
+pub(crate) const PLAIN_VERSION: u8 = 1;
+/// The body sealed.
+pub(crate) const SEALED_VERSION: u8 = 2;
+/// The last version that is read.
+pub(crate) const VERSION: u8 = SEALED_VERSION;
+/// The flag of sealed records.
+pub(super) const SEALED: u8 = 1;
+/// Version, flags and the header's length.
+pub(super) const PREFIX_BYTES: usize = 6;
 /// The length of the hash at the end.
-const HASH_BYTES: usize = 32;
-
-const HAS_RUN_ID: u8 = 1;
-const HAS_TASK_ID: u8 = 1 << 1;
-const HAS_DELEGATION_ID: u8 = 1 << 2;
-const HAS_CAUSATION_ID: u8 = 1 << 3;
-const HAS_CORRELATION_ID: u8 = 1 << 4;
-const OPTIONAL_IDS: u8 = HAS_RUN_ID | HAS_TASK_ID | HAS_DELEGATION_ID | HAS_CAUSATION_ID | HAS_CORRELATION_ID;
+pub(crate) const HASH_BYTES: usize = 32;
+/// What a header and a seal need at most in ordinary events, beside the body.
+const OVERHEAD_BYTES: usize = 384;
 
 /// The record without its hash: what the hash covers.
 pub(crate) fn encode(event: &RecordedEvent) -> Result<Vec<u8>, EncodeError> {
-    let header = encode_header(event)?;
-    let (content, metadata) = (event.content.get(), event.metadata.get());
-    let header_bytes = length(header.len(), "header")?;
-    let content_bytes = length(content.len(), "content")?;
-    let mut out = Vec::with_capacity(10 + header.len() + content.len() + metadata.len() + HASH_BYTES);
-    out.extend_from_slice(&[VERSION, 0]);
-    out.extend_from_slice(&header_bytes);
-    out.extend_from_slice(&header);
-    out.extend_from_slice(&content_bytes);
-    out.extend_from_slice(content.as_bytes());
-    out.extend_from_slice(metadata.as_bytes());
-    Ok(out)
+    encode_hashed(event, &event.hashes())
 }
 
-fn length(bytes: usize, field: &'static str) -> Result<[u8; 4], EncodeError> {
-    u32::try_from(bytes).map(u32::to_be_bytes).map_err(|_| EncodeError { field, bytes })
-}
-
-fn encode_header(event: &RecordedEvent) -> Result<Vec<u8>, EncodeError> {
-    let mut out = Vec::with_capacity(320);
-    out.extend_from_slice(&event.position.get().to_be_bytes());
-    out.extend_from_slice(&event.seq.get().to_be_bytes());
-    put_text(&mut out, &event.stream.to_string(), "stream")?;
-    out.extend_from_slice(event.event_id.as_uuid().as_bytes());
-    put_text(&mut out, &event.event_type, "event_type")?;
-    out.extend_from_slice(&event.schema_version.to_be_bytes());
-    put_text(&mut out, &event.category, "category")?;
-    out.push(optional_ids(event));
-    if let Some(run_id) = &event.scope.run_id {
-        put_text(&mut out, run_id.as_str(), "run_id")?;
-    }
-    if let Some(task_id) = &event.scope.task_id {
-        put_text(&mut out, task_id.as_str(), "task_id")?;
-    }
-    if let Some(delegation_id) = &event.scope.delegation_id {
-        out.extend_from_slice(delegation_id.as_uuid().as_bytes());
-    }
-    if let Some(causation_id) = &event.causation_id {
-        out.extend_from_slice(causation_id.as_uuid().as_bytes());
-    }
-    if let Some(correlation_id) = &event.correlation_id {
-        put_text(&mut out, correlation_id, "correlation_id")?;
-    }
-    put_text(&mut out, event.owner.as_str(), "owner")?;
-    put_timestamp(&mut out, event.created_at);
-    put_timestamp(&mut out, event.recorded_at);
-    Ok(out)
-}
-
-fn optional_ids(event: &RecordedEvent) -> u8 {
-    let mut present = 0;
-    for (is_present, bit) in [
-        (event.scope.run_id.is_some(), HAS_RUN_ID),
-        (event.scope.task_id.is_some(), HAS_TASK_ID),
-        (event.scope.delegation_id.is_some(), HAS_DELEGATION_ID),
-        (event.causation_id.is_some(), HAS_CAUSATION_ID),
-        (event.correlation_id.is_some(), HAS_CORRELATION_ID),
-    ] {
-        if is_present {
-            present |= bit;
+/// The same, for whoever has made the event's hashes before.
+pub(crate) fn encode_hashed(event: &RecordedEvent, hashes: &EventHashes) -> Result<Vec<u8>, EncodeError> {
+    let body_bytes = event.content.get().len() + event.metadata.get().len();
+    let mut out = Vec::with_capacity(body_bytes + OVERHEAD_BYTES);
+    match &event.seal {
+        Seal::None => {
+            out.extend_from_slice(&[PLAIN_VERSION, 0]);
+            plain::encode(event, &mut out)?;
         }
+        Seal::Opened(opened) => {
+            out.extend_from_slice(&[SEALED_VERSION, SEALED]);
+            sealed::encode(event, hashes, opened, &mut out)?;
+        }
+        Seal::Erased(record) => out.extend_from_slice(&record.0),
     }
-    present
+    Ok(out)
 }
 
-/// Reads a record with its hash.
-pub(crate) fn decode(bytes: &[u8]) -> Result<RecordedEvent, DecodeError> {
-    let (record, hash) =
+/// Fills in the length of the header, for which four bytes were kept at `start`.
+pub(super) fn put_header_length(out: &mut [u8], start: usize) -> Result<(), EncodeError> {
+    let bytes = plain::length(out.len() - start - 4, "header")?;
+    for (to, from) in out.iter_mut().skip(start).zip(bytes) {
+        *to = from;
+    }
+    Ok(())
+}
+
+/// A record's parts.
+struct Parts<'a> {
+    version: u8,
+    /// Prefix and header.
+    clear: &'a [u8],
+    header: &'a [u8],
+    body: &'a [u8],
+    /// All but the hash.
+    hashed: &'a [u8],
+    hash: &'a Hash,
+}
+
+fn split(bytes: &[u8]) -> Result<Parts<'_>, DecodeError> {
+    let (hashed, hash) =
         bytes.split_last_chunk::<HASH_BYTES>().ok_or(DecodeError::Short { field: "hash" })?;
-    let mut reader = Reader::new(record);
-    let header_bytes = read_prefix(&mut reader)?;
-    let mut event = decode_header(reader.take(header_bytes, "header")?)?;
-    let content_bytes = reader.u32("content")? as usize;
-    event.content = Json::from_stored(utf8(reader.take(content_bytes, "content")?, "content")?);
-    event.metadata = Json::from_stored(utf8(reader.rest(), "metadata")?);
-    event.hash = *hash;
+    let mut reader = Reader::new(hashed);
+    let version = reader.u8("version")?;
+    let flags = reader.u8("flags")?;
+    match (version, flags) {
+        (PLAIN_VERSION, 0) | (SEALED_VERSION, SEALED) => {}
+        (PLAIN_VERSION | SEALED_VERSION, found) => return Err(DecodeError::Flags { found }),
+        (found, _) => return Err(DecodeError::Version { found }),
+    }
+    let header_bytes = reader.u32("header")? as usize;
+    let header = reader.take(header_bytes, "header")?;
+    let body = reader.rest();
+    let clear = hashed.get(..PREFIX_BYTES + header_bytes).unwrap_or_default();
+    Ok(Parts { version, clear, header, body, hashed, hash })
+}
+
+/// Reads a record with its hash, and opens it with the key that sealed it. One whose key was
+/// destroyed comes back without its texts.
+pub(crate) fn decode(bytes: &[u8], keyring: &Keyring) -> Result<RecordedEvent, DecodeError> {
+    let parts = split(bytes)?;
+    let mut event = match parts.version {
+        PLAIN_VERSION => plain::decode(parts.header, parts.body)?,
+        _ => sealed::decode(
+            &sealed::Bytes {
+                clear: parts.clear,
+                header: parts.header,
+                body: parts.body,
+                record: parts.hashed,
+            },
+            keyring,
+        )?,
+    };
+    event.hash = *parts.hash;
     Ok(event)
 }
 
-/// Reads the prefix and gives the length of the header.
-fn read_prefix(reader: &mut Reader<'_>) -> Result<usize, DecodeError> {
-    match reader.u8("version")? {
-        VERSION => {}
-        found => return Err(DecodeError::Version { found }),
-    }
-    match reader.u8("flags")? {
-        0 => {}
-        found => return Err(DecodeError::Flags { found }),
-    }
-    Ok(reader.u32("header")? as usize)
+/// What a record says without being opened: what its index entries are made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outline {
+    pub(crate) position: Position,
+    pub(crate) stream: StreamId,
+    pub(crate) seq: Seq,
+    pub(crate) run: Option<ScopeId>,
+    pub(crate) task: Option<[u8; 16]>,
+    pub(crate) delegation_id: Option<DelegationId>,
+    pub(crate) event_type: Type,
 }
 
-/// The event with an empty body and no hash yet.
-fn decode_header(header: &[u8]) -> Result<RecordedEvent, DecodeError> {
-    let mut reader = Reader::new(header);
-    let position = Position::new(reader.u64("position")?);
-    let seq = Seq::new(reader.u64("seq")?);
-    let stream = reader.text("stream")?.parse()?;
-    let event_id = EventId::from_uuid(reader.uuid("event_id")?);
-    let event_type = reader.text("event_type")?.to_owned();
-    let schema_version = reader.u16("schema_version")?;
-    let category = reader.text("category")?.to_owned();
-    let present = reader.u8("optional ids")?;
-    if present & !OPTIONAL_IDS != 0 {
-        return Err(DecodeError::Flags { found: present });
+/// An event type as an index holds it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Type {
+    /// By its name.
+    Plain(String),
+    /// By its tag.
+    Tag(TypeTag),
+}
+
+/// Reads what is in the clear.
+pub(crate) fn outline(bytes: &[u8]) -> Result<Outline, DecodeError> {
+    let parts = split(bytes)?;
+    match parts.version {
+        PLAIN_VERSION => plain::outline(parts.header),
+        _ => sealed::outline(parts.header),
     }
-    let scope = decode_scope(&mut reader, present)?;
-    let causation_id =
-        optional(present, HAS_CAUSATION_ID, || reader.uuid("causation_id").map(EventId::from_uuid))?;
-    let correlation_id =
-        optional(present, HAS_CORRELATION_ID, || reader.text("correlation_id").map(str::to_owned))?;
-    let owner = UserId::new(reader.text("owner")?)?;
-    let created_at = reader.timestamp("created_at")?;
-    let recorded_at = reader.timestamp("recorded_at")?;
-    reader.finish()?;
-    Ok(RecordedEvent {
-        position,
-        stream,
-        seq,
-        event_id,
-        event_type,
-        schema_version,
-        category,
-        scope,
-        owner,
-        causation_id,
-        correlation_id,
-        created_at,
-        recorded_at,
-        content: Json::empty_object(),
-        metadata: Json::empty_object(),
-        hash: [0; HASH_BYTES],
-    })
 }
 
-fn decode_scope(reader: &mut Reader<'_>, present: u8) -> Result<Scope, DecodeError> {
-    Ok(Scope {
-        run_id: optional(present, HAS_RUN_ID, || Ok(RunId::new(reader.text("run_id")?)?))?,
-        task_id: optional(present, HAS_TASK_ID, || Ok(ToolCallId::new(reader.text("task_id")?)?))?,
-        delegation_id: optional(present, HAS_DELEGATION_ID, || {
-            reader.uuid("delegation_id").map(DelegationId::from_uuid)
-        })?,
-    })
-}
-
-fn optional<T>(
-    present: u8,
-    bit: u8,
-    read: impl FnOnce() -> Result<T, DecodeError>,
-) -> Result<Option<T>, DecodeError> {
-    if present & bit == 0 { Ok(None) } else { read().map(Some) }
+/// Whether the record's body is sealed.
+pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
+    bytes.first() == Some(&SEALED_VERSION)
 }
 
 #[cfg(test)]

@@ -80,7 +80,8 @@ pub fn encode(event: &Event) -> Result<Encoded, serde_json::Error> {
 }
 
 /// Reads a record of a thread as a fact. What somebody else recorded is read as far as it can be
-/// and carried as it is otherwise; what Remit recorded must have its shape.
+/// and carried as it is otherwise; what Remit recorded must have its shape. An event that was erased
+/// is a foreign one without type, category and content: it says that something was here.
 pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
     let position = recorded.position.get();
     let Some(thread_id) = recorded.stream.thread_id() else {
@@ -99,6 +100,9 @@ pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
 
 fn decode_event(recorded: &RecordedEvent) -> Result<Event, UndecodableEvent> {
     let position = recorded.position.get();
+    if recorded.is_erased() {
+        return Ok(Event::Foreign(foreign(recorded)));
+    }
     if recorded.schema_version > Event::SCHEMA_VERSION {
         let (event_type, found) = (recorded.event_type.clone(), recorded.schema_version);
         return Err(UndecodableEvent::SchemaVersion { position, event_type, found });
@@ -151,6 +155,7 @@ mod tests {
             content: Json::parse(content).unwrap(),
             metadata: Json::empty_object(),
             hash: [0; 32],
+            seal: Default::default(),
         }
     }
 

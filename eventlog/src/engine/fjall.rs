@@ -1,4 +1,4 @@
-//! The engine on disk. The only module that names fjall.
+//! The engine on disk. This and `journal` alone know fjall.
 //!
 //! Facts that it rests on (fjall 3.1.13): a batch is buffered unless it asks for a sync, and
 //! becomes visible after it; a failed write poisons the database until it is opened again; there
@@ -7,6 +7,8 @@
 use std::path::Path;
 
 use fjall::{Database, KeyspaceCreateOptions, PersistMode, Readable, Snapshot, config::BlockSizePolicy};
+
+pub(crate) mod journal;
 
 use super::{
     Access, Batch, Direction, Durability, EngineError, KeyRange, Keyspace, Operation, OrderedStore, View,
@@ -77,6 +79,15 @@ impl OrderedStore for FjallEngine {
             }
         }
         writes.commit().map_err(|error| EngineError::new("commit a batch", error))
+    }
+
+    #[cfg(test)]
+    fn flush(&self) -> Result<(), EngineError> {
+        self.keyspaces.iter().try_for_each(|(name, keyspace)| {
+            keyspace
+                .rotate_memtable_and_wait()
+                .map_err(|error| EngineError::new(format!("flush {name}"), error))
+        })
     }
 
     fn disk_bytes(&self) -> Result<u64, EngineError> {

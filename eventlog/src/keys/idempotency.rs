@@ -1,4 +1,7 @@
 //! Kind 6: idempotency key within a stream → what was appended under it.
+//!
+//! A value of 44 bytes, from the first format, has a digest that anybody can make. One more byte, 1,
+//! says that the digest was made with the thread's key, so that it says nothing without it.
 
 use super::{KeyKind, key, name_hash, position_bytes};
 use crate::{
@@ -14,21 +17,32 @@ pub(crate) fn encode(stream: &StreamId, idempotency_key: &IdempotencyKey) -> Vec
     key(KeyKind::Idempotency, &[&hash])
 }
 
+/// Every key of every stream.
+pub(crate) fn all() -> Vec<u8> {
+    key(KeyKind::Idempotency, &[])
+}
+
+/// Ends a value whose digest was made with a key.
+const KEYED: u8 = 1;
+
 pub(crate) fn encode_value(key_use: &KeyUse) -> Vec<u8> {
-    let mut value = Vec::with_capacity(44);
+    let mut value = Vec::with_capacity(45);
     value.extend_from_slice(&key_use.digest);
     value.extend_from_slice(&position_bytes(key_use.first));
     value.extend_from_slice(&key_use.count.to_be_bytes());
+    if key_use.is_keyed {
+        value.push(KEYED);
+    }
     value
 }
 
 pub(crate) fn decode_value(value: &[u8]) -> Result<KeyUse, DecodeError> {
     let mut reader = Reader::new(value);
-    let key_use = KeyUse {
-        digest: reader.array("digest")?,
-        first: Position::new(reader.u64("position")?),
-        count: reader.u32("count")?,
+    let (digest, first, count) = (reader.array("digest")?, reader.u64("position")?, reader.u32("count")?);
+    let is_keyed = match reader.rest() {
+        [] => false,
+        [KEYED] => true,
+        more => return Err(DecodeError::LeftOver { count: more.len() }),
     };
-    reader.finish()?;
-    Ok(key_use)
+    Ok(KeyUse { digest, is_keyed, first: Position::new(first), count })
 }

@@ -11,11 +11,16 @@ pub(crate) fn encode(stream: &StreamId, seq: Seq) -> Vec<u8> {
     key(KeyKind::StreamEntry, &[&hash(stream), &seq_bytes(seq)])
 }
 
+/// Every entry of every stream.
+pub(crate) fn all() -> Vec<u8> {
+    key(KeyKind::StreamEntry, &[])
+}
+
 pub(crate) fn prefix(stream: &StreamId) -> Vec<u8> {
     key(KeyKind::StreamEntry, &[&hash(stream)])
 }
 
-fn hash(stream: &StreamId) -> [u8; 16] {
+pub(crate) fn hash(stream: &StreamId) -> [u8; 16] {
     name_hash(&[&stream.to_string()])
 }
 

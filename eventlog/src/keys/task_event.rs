@@ -13,14 +13,19 @@ pub(crate) struct Task<'a> {
     pub(crate) task_id: &'a ToolCallId,
 }
 
-pub(crate) fn encode(task: Task<'_>, seq: Seq) -> Vec<u8> {
-    key(KeyKind::TaskEvent, &[&hash(task), &seq_bytes(seq)])
+pub(crate) fn encode(task: [u8; 16], seq: Seq) -> Vec<u8> {
+    key(KeyKind::TaskEvent, &[&task, &seq_bytes(seq)])
 }
 
-pub(crate) fn prefix(task: Task<'_>) -> Vec<u8> {
-    key(KeyKind::TaskEvent, &[&hash(task)])
+pub(crate) fn prefix(task: [u8; 16]) -> Vec<u8> {
+    key(KeyKind::TaskEvent, &[&task])
 }
 
-fn hash(task: Task<'_>) -> [u8; 16] {
+/// Every event of every task.
+pub(crate) fn all() -> Vec<u8> {
+    key(KeyKind::TaskEvent, &[])
+}
+
+pub(crate) fn hash(task: Task<'_>) -> [u8; 16] {
     name_hash(&[&task.stream.to_string(), task.run_id.as_str(), task.task_id.as_str()])
 }

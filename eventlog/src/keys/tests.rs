@@ -32,10 +32,8 @@ fn golden_keys() {
         "02 26a125d194b3eb6a2cda621a41b0133d 0000000000000003",
     );
     check(&stream::encode(&stream), "03 7468726561642f74");
-    check(
-        &run_entry::encode(&stream, &run_id, Seq::new(3)),
-        "04 60c77db696625a978c6d6581217c6a7b 0000000000000003",
-    );
+    let (run, task) = (run_entry::hash(&stream, &run_id), task_event::hash(task));
+    check(&run_entry::encode(run, Seq::new(3)), "04 60c77db696625a978c6d6581217c6a7b 0000000000000003");
     check(&task_event::encode(task, Seq::new(3)), "05 c647a115c50bfd6a68fd05af20c652fb 0000000000000003");
     check(
         &idempotency::encode(&stream, &idempotency_key),
@@ -96,13 +94,14 @@ proptest! {
     ) {
         let (one, other) = (Seq::new(one), Seq::new(other));
         let task = Task { stream: &stream, run_id: &run_id, task_id: &task_id };
+        let (run, task) = (run_entry::hash(&stream, &run_id), task_event::hash(task));
         let keys = |seq| [
             stream_entry::encode(&stream, seq),
-            run_entry::encode(&stream, &run_id, seq),
+            run_entry::encode(run, seq),
             task_event::encode(task, seq),
         ];
         let prefixes =
-            [stream_entry::prefix(&stream), run_entry::prefix(&stream, &run_id), task_event::prefix(task)];
+            [stream_entry::prefix(&stream), run_entry::prefix(run), task_event::prefix(task)];
         for ((left, right), prefix) in keys(one).into_iter().zip(keys(other)).zip(prefixes) {
             prop_assert_eq!(left.cmp(&right), one.cmp(&other));
             prop_assert!(left.starts_with(&prefix) && left.len() == prefix.len() + 8);
@@ -119,22 +118,24 @@ proptest! {
     #[test]
     fn values_are_read_back(
         seq: u64, first: u64, last: u64, count: u32, hash: [u8; 32], at in timestamp(),
-        delegation in prop::option::of(1_u128..), event_type in "\\PC{1,32}",
+        delegation in prop::option::of(1_u128..), event_type in "\\PC{1,32}", is_keyed: bool, tag: [u8; 8],
     ) {
         let (first, last) = (Position::new(first), Position::new(last));
         let tail = Tail { seq: Seq::new(seq), hash, position: last };
         prop_assert_eq!(stream::decode_value(&stream::encode_value(&tail)).unwrap(), tail);
         let commit = Commit { first, last, chain: hash, committed_at: at };
         prop_assert_eq!(commit::decode_value(last, &commit::encode_value(&commit)).unwrap(), commit);
-        let key_use = KeyUse { digest: hash, first, count };
+        let key_use = KeyUse { digest: hash, is_keyed, first, count };
         prop_assert_eq!(idempotency::decode_value(&idempotency::encode_value(&key_use)).unwrap(), key_use);
-        let entry = run_entry::RunEntry {
-            position: first,
-            delegation_id: delegation.map(|id| domain::ids::DelegationId::from_uuid(Uuid::from_u128(id))),
-            event_type: &event_type,
-        };
-        let value = run_entry::encode_value(&entry);
-        prop_assert_eq!(run_entry::decode_value(&value).unwrap(), entry);
+        for event_type in [run_entry::TypeRef::Plain(&event_type), run_entry::TypeRef::Tag(tag)] {
+            let entry = run_entry::RunEntry {
+                position: first,
+                delegation_id: delegation.map(|id| domain::ids::DelegationId::from_uuid(Uuid::from_u128(id))),
+                event_type,
+            };
+            let value = run_entry::encode_value(&entry);
+            prop_assert_eq!(run_entry::decode_value(&value).unwrap(), entry);
+        }
         prop_assert_eq!(stream_entry::decode_value(&stream_entry::encode_value(first)).unwrap(), first);
         prop_assert_eq!(meta::decode_value(&meta::encode_value(count)).unwrap(), count);
     }
@@ -143,7 +144,8 @@ proptest! {
     fn damaged_values_are_errors(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
         let is_length = |length: usize| bytes.len() == length;
         prop_assert_eq!(stream::decode_value(&bytes).is_ok(), is_length(48));
-        prop_assert_eq!(idempotency::decode_value(&bytes).is_ok(), is_length(44));
+        let is_keyed = is_length(45) && bytes.last() == Some(&1);
+        prop_assert_eq!(idempotency::decode_value(&bytes).is_ok(), is_length(44) || is_keyed);
         prop_assert_eq!(stream_entry::decode_value(&bytes).is_ok(), is_length(8));
         prop_assert_eq!(meta::decode_value(&bytes).is_ok(), is_length(4));
         prop_assert!(commit::decode_value(Position::ZERO, &bytes).is_err() || is_length(52));

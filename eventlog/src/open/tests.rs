@@ -2,8 +2,18 @@
 
 use std::{fs, path::Path, sync::Arc};
 
+use domain::ids::ThreadId;
+
 use super::*;
-use crate::{AppendError, EventLog, Health, Options, Seq, chain, sample, store::FaultyStore, verify_stream};
+use crate::{
+    AppendError, EraseError, EventFilter, EventLog, Expected, Health, MasterKey, Options, RecordedEvent,
+    Seal, SecretKey, Seq, StreamId, chain,
+    codec::record,
+    recorded::Place,
+    sample,
+    store::{Commit, CommitGroup, FaultyStore, StoredEvent, Tail},
+    verify_stream,
+};
 
 fn open_log(folder: &Path) -> Result<EventLog, OpenError> {
     EventLog::open(folder, sample::options())
@@ -98,17 +108,93 @@ async fn a_second_opener_is_told_who_holds_the_folder() {
 async fn a_log_from_a_later_version_is_refused_by_its_number() {
     let folder = filled().await;
     let engine = Engine::open(&folder.path().join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
-    let store = EngineStore::new(engine);
-    assert_eq!(store.format_version().unwrap(), Some(1));
-    store.set_format_version(2).unwrap();
-    drop(store);
+    assert_eq!(format::check(&engine).unwrap(), Some(2));
+    format::write(&engine, 3).unwrap();
+    drop(engine);
     let error = open_log(folder.path()).err().unwrap();
     let OpenError::Format { source, .. } = error else { panic!("{error}") };
     let text = source.to_string();
     assert!(
-        text.starts_with("the log has format version 2, and this program knows versions up to 1"),
+        text.starts_with("the log has format version 3, and this program knows versions up to 2"),
         "{text}"
     );
+}
+
+/// A folder as the first format left it: everything in plain, and no keys.
+fn folder_of_version_1() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::open(&folder.path().join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
+    format::write(&engine, 1).unwrap();
+    let store = sample::store(engine);
+    let (mut hash, mut log_chain, mut events) = (chain::START, chain::START, Vec::new());
+    for number in 1..=10 {
+        let place = Place {
+            position: Position::new(number),
+            stream: sample::thread("t"),
+            seq: Seq::new(number),
+            recorded_at: sample::time(),
+        };
+        let mut event = sample::note(number);
+        event.scope.run_id = Some(sample::run_id("r"));
+        let mut event = RecordedEvent::new(event, place);
+        let mut record = record::encode(&event).unwrap();
+        hash = chain::event_hash(&hash, &record);
+        log_chain = chain::log_chain(&log_chain, &hash);
+        record.extend_from_slice(&hash);
+        event.hash = hash;
+        events.push(StoredEvent { hashes: event.hashes(), event: Arc::new(event), record });
+    }
+    let (first, last) = (Position::new(1), Position::new(10));
+    let commit = Commit { first, last, chain: log_chain, committed_at: sample::time() };
+    let tails = vec![(sample::thread("t"), Tail { seq: Seq::new(10), hash, position: last })];
+    store.commit(CommitGroup { commit, events, tails, keys: Vec::new() }).unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn a_log_of_the_first_format_opens_and_goes_on_sealed() {
+    let folder = folder_of_version_1();
+    let log = open_log(folder.path()).unwrap();
+    check_ten(&log);
+    let thread_id = ThreadId::new("t").unwrap();
+    let mut event = sample::note(11);
+    event.scope.run_id = Some(sample::run_id("r"));
+    log.append(sample::to(&sample::thread("t"), Expected::Exact(Seq::new(10)), vec![event])).await.unwrap();
+    let events = log.read_stream(&sample::thread("t"), Seq::ZERO, 100).unwrap();
+    verify_stream(chain::START, &events).unwrap();
+    let in_plain: Vec<_> = events.iter().filter(|event| event.seal == Seal::None).collect();
+    assert_eq!((events.len(), in_plain.len()), (11, 10));
+    let filter = EventFilter { event_types: Some(vec!["note".to_owned()]), ..EventFilter::default() };
+    let run = log.read_run(&thread_id, &sample::run_id("r"), &filter, Seq::ZERO, 100).unwrap();
+    assert_eq!(run.len(), 11);
+    // What is in plain cannot be forgotten by destroying a key, so nobody is told that it was.
+    let refused = log.destroy_thread_key(&thread_id).await.unwrap_err();
+    assert!(matches!(refused, EraseError::InPlain { .. }), "{refused}");
+    log.close().await;
+    let log = open_log(folder.path()).unwrap();
+    assert_eq!(log.read_stream(&sample::thread("t"), Seq::ZERO, 100).unwrap(), events);
+}
+
+#[tokio::test]
+async fn a_log_without_its_keys_is_refused() {
+    let folder = filled().await;
+    let path = folder.path().join(KEYS_FOLDER).join("threads");
+    let bytes = fs::read(&path).unwrap();
+    fs::remove_file(&path).unwrap();
+    assert!(matches!(open_log(folder.path()), Err(OpenError::KeysLost { .. })));
+    fs::write(&path, &bytes).unwrap();
+    let given = Options { master_key: MasterKey::Given(SecretKey::new([1; 32])), ..sample::options() };
+    assert!(matches!(EventLog::open(folder.path(), given), Err(OpenError::MasterKeyWrong { .. })));
+    check_ten(&open_log(folder.path()).unwrap());
+    // One key that is damaged: its events are not there for anybody, and no new key hides it.
+    let mut damaged = bytes;
+    damaged[130] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    let log = open_log(folder.path()).unwrap();
+    assert!(log.read_stream(&sample::thread("t"), Seq::ZERO, 100).is_err());
+    let refused = sample::add(&log, &sample::thread("t"), [11]).await.unwrap_err();
+    assert!(matches!(refused, AppendError::Storage { .. }), "{refused}");
+    sample::add(&log, &sample::thread("u"), [1]).await.unwrap();
 }
 
 /// The newest journal of the engine.
@@ -195,7 +281,7 @@ async fn a_damaged_head_file_is_refused_and_a_missing_one_is_made() {
 
 fn head_of(folder: &Path) -> Head {
     let engine = Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
-    EngineStore::new(engine).head().unwrap()
+    sample::store(engine).head().unwrap()
 }
 
 #[tokio::test]
@@ -241,7 +327,7 @@ async fn the_chain_of_the_log_does_not_depend_on_who_shared_a_commit() {
         let store = Arc::new(EngineStore::in_memory());
         let log = EventLog::with_store(store.clone(), sample::options()).unwrap();
         for numbers in groups {
-            sample::add(&log, &sample::thread("t"), numbers).await.unwrap();
+            sample::add(&log, &StreamId::Registry, numbers).await.unwrap();
         }
         store.head().unwrap().chain
     };

@@ -1,16 +1,22 @@
 //! The log on an ordered engine.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 use super::{Commit, CommitGroup, Head, KeyUse, LogStore, StoreError, StoredEvent, StreamSummary, Tail};
 use crate::{
     append::IdempotencyKey,
     codec::{DecodeError, record},
     engine::{Batch, Direction, Durability, Engine, KeyRange, Keyspace, View},
-    keys::{self, EVENTS, INDEX, TASKS, task_event::Task},
+    keyring::{Found, Keyring, ScopeId},
+    keys::{
+        self, EVENTS, INDEX, TASKS,
+        run_entry::{RunEntry, TypeRef},
+        task_event::Task,
+    },
     position::{Position, Seq},
     read::RunQuery,
     recorded::RecordedEvent,
+    seal::{self, Seal, TypeTag},
     stream_id::StreamId,
 };
 
@@ -20,43 +26,50 @@ const NEIGHBOURS_MIN: usize = 4;
 /// Keeps the rules of [`LogStore`] on an [`Engine`].
 pub struct EngineStore {
     engine: Engine,
+    keyring: Arc<Keyring>,
 }
 
 impl EngineStore {
     /// A log on an engine that was opened with the log's keyspaces.
-    pub(crate) fn new(engine: Engine) -> Self {
-        Self { engine }
+    pub(crate) fn new(engine: Engine, keyring: Arc<Keyring>) -> Self {
+        Self { engine, keyring }
     }
 
-    /// A log in memory.
+    /// A log in memory, with its keys.
     pub fn in_memory() -> Self {
-        Self::new(Engine::in_memory(&keys::KEYSPACES))
+        #[expect(clippy::expect_used, reason = "a system without randomness cannot seal anything")]
+        let keyring = Keyring::in_memory().expect("the system gives random bytes");
+        Self::new(Engine::in_memory(&keys::KEYSPACES), Arc::new(keyring))
     }
 
-    /// The format version that the log was written with; none if it is new.
-    pub(crate) fn format_version(&self) -> Result<Option<u32>, StoreError> {
-        let value = self.engine.get(INDEX, &keys::meta::format_version())?;
-        value.map(|value| keys::meta::decode_value(&value).map_err(damaged("the format version"))).transpose()
-    }
-
-    /// Writes the format version of a new log.
-    pub(crate) fn set_format_version(&self, version: u32) -> Result<(), StoreError> {
-        let mut batch = Batch::new();
-        batch.put(INDEX, keys::meta::format_version(), keys::meta::encode_value(version));
-        Ok(self.engine.commit(batch, Durability::Synced)?)
-    }
-}
-
-impl LogStore for EngineStore {
-    fn head(&self) -> Result<Head, StoreError> {
+    /// The head of what an engine holds.
+    pub(crate) fn head_of(engine: &Engine) -> Result<Head, StoreError> {
         let range = KeyRange::prefix(&keys::commit::prefix());
-        let last = self.engine.view().page(INDEX, &range, Direction::Backward, 1)?;
+        let last = engine.view().page(INDEX, &range, Direction::Backward, 1)?;
         let Some((key, value)) = last.first() else {
             return Ok(Head::EMPTY);
         };
         let position = keys::commit::decode(key).map_err(damaged("the key of a commit"))?;
         let commit = decode_commit(position, value)?;
         Ok(Head { position, chain: commit.chain })
+    }
+
+    fn decode_event(&self, bytes: &[u8]) -> Result<RecordedEvent, StoreError> {
+        record::decode(bytes, &self.keyring).map_err(damaged("the record of an event"))
+    }
+}
+
+impl LogStore for EngineStore {
+    fn keyring(&self) -> &Arc<Keyring> {
+        &self.keyring
+    }
+
+    fn engine(&self) -> Option<&Engine> {
+        Some(&self.engine)
+    }
+
+    fn head(&self) -> Result<Head, StoreError> {
+        Self::head_of(&self.engine)
     }
 
     fn commit_at(&self, last: Position) -> Result<Option<Commit>, StoreError> {
@@ -95,7 +108,9 @@ impl LogStore for EngineStore {
 
     fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError> {
         let range = KeyRange::after(&keys::event::encode(after), &keys::event::prefix());
-        collect(&*self.engine.view(), EVENTS, &range, limit, &mut |_, value| decode_event(value).map(Some))
+        collect(&*self.engine.view(), EVENTS, &range, limit, &mut |_, value| {
+            self.decode_event(value).map(Some)
+        })
     }
 
     fn read_stream(
@@ -110,11 +125,15 @@ impl LogStore for EngineStore {
         let positions = collect(&*view, INDEX, &range, limit, &mut |_, value| {
             keys::stream_entry::decode_value(value).map(Some).map_err(damaged("a stream entry"))
         })?;
-        fetch(&*view, &positions)
+        self.fetch(&*view, &positions)
     }
 
     fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError> {
         let stream = StreamId::Thread(query.thread_id.clone());
+        let run = ScopeId(keys::run_entry::hash(&stream, &query.run_id));
+        if let Found::Destroyed = self.keyring.find(run).map_err(StoreError::Keys)? {
+            return Ok(Vec::new());
+        }
         match &query.filter.task_id {
             Some(task_id) => self.read_task(Task { stream: &stream, run_id: &query.run_id, task_id }, query),
             None => self.read_whole_run(&stream, query),
@@ -138,10 +157,11 @@ impl LogStore for EngineStore {
 impl EngineStore {
     /// The covering copies of one task.
     fn read_task(&self, task: Task<'_>, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError> {
-        let prefix = keys::task_event::prefix(task);
-        let range = KeyRange::after(&keys::task_event::encode(task, query.after), &prefix);
+        let hash = keys::task_event::hash(task);
+        let prefix = keys::task_event::prefix(hash);
+        let range = KeyRange::after(&keys::task_event::encode(hash, query.after), &prefix);
         collect(&*self.engine.view(), TASKS, &range, query.limit, &mut |_, value| {
-            let event = decode_event(value)?;
+            let event = self.decode_event(value)?;
             let is_wanted = event.stream == *task.stream
                 && event.scope.run_id.as_ref() == Some(task.run_id)
                 && query.filter.matches(&event);
@@ -151,15 +171,74 @@ impl EngineStore {
 
     /// Filters in the index, then reads what is wanted.
     fn read_whole_run(&self, stream: &StreamId, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError> {
-        let prefix = keys::run_entry::prefix(stream, &query.run_id);
-        let range = KeyRange::after(&keys::run_entry::encode(stream, &query.run_id, query.after), &prefix);
+        let run = keys::run_entry::hash(stream, &query.run_id);
+        let wanted = self.wanted_types(ScopeId(run), query)?;
+        let prefix = keys::run_entry::prefix(run);
+        let range = KeyRange::after(&keys::run_entry::encode(run, query.after), &prefix);
         let view = self.engine.view();
         let positions = collect(&*view, INDEX, &range, query.limit, &mut |_, value| {
             let entry = keys::run_entry::decode_value(value).map_err(damaged("a run entry"))?;
-            let is_wanted = query.filter.admits(entry.event_type, entry.delegation_id);
-            Ok(is_wanted.then_some(entry.position))
+            let is_type = wanted.as_ref().is_none_or(|wanted| wanted.admit(entry.event_type));
+            let is_delegation =
+                query.filter.delegation_id.is_none_or(|wanted| entry.delegation_id == Some(wanted));
+            Ok((is_type && is_delegation).then_some(entry.position))
         })?;
-        fetch(&*view, &positions)
+        self.fetch(&*view, &positions)
+    }
+
+    /// The types that the query wants, as the index may hold them; none if it wants all.
+    fn wanted_types(&self, run: ScopeId, query: &RunQuery) -> Result<Option<WantedTypes>, StoreError> {
+        let Some(names) = query.filter.event_types.clone() else {
+            return Ok(None);
+        };
+        let tags = match self.keyring.find(run).map_err(StoreError::Keys)? {
+            Found::Live(key) => names.iter().map(|name| seal::type_tag(&key, name)).collect(),
+            Found::Destroyed | Found::Missing => Vec::new(),
+        };
+        Ok(Some(WantedTypes { names, tags }))
+    }
+
+    /// Reads events by their ascending positions, neighbours in one go.
+    fn fetch(&self, view: &dyn View, positions: &[Position]) -> Result<Vec<RecordedEvent>, StoreError> {
+        let mut events = Vec::with_capacity(positions.len());
+        for neighbours in positions.chunk_by(|one, other| one.next() == *other) {
+            match neighbours {
+                [first, .., last] if neighbours.len() >= NEIGHBOURS_MIN => {
+                    let range = KeyRange::between(&keys::event::encode(*first), &keys::event::encode(*last));
+                    let mut found = collect(view, EVENTS, &range, neighbours.len(), &mut |_, value| {
+                        self.decode_event(value).map(Some)
+                    })?;
+                    if found.len() < neighbours.len() {
+                        return Err(StoreError::MissingEvent { position: first_missing(neighbours, &found) });
+                    }
+                    events.append(&mut found);
+                }
+                few => {
+                    for position in few {
+                        let record = view
+                            .get(EVENTS, &keys::event::encode(*position))?
+                            .ok_or(StoreError::MissingEvent { position: *position })?;
+                        events.push(self.decode_event(&record)?);
+                    }
+                }
+            }
+        }
+        Ok(events)
+    }
+}
+
+/// Event types by their names and by their tags.
+struct WantedTypes {
+    names: Vec<String>,
+    tags: Vec<TypeTag>,
+}
+
+impl WantedTypes {
+    fn admit(&self, event_type: TypeRef<'_>) -> bool {
+        match event_type {
+            TypeRef::Plain(name) => self.names.iter().any(|wanted| wanted == name),
+            TypeRef::Tag(tag) => self.tags.contains(&tag),
+        }
     }
 }
 
@@ -168,18 +247,17 @@ fn put_event(batch: &mut Batch, stored: StoredEvent) {
     let event = &*stored.event;
     let stream_entry = keys::stream_entry::encode(&event.stream, event.seq);
     batch.put(INDEX, stream_entry, keys::stream_entry::encode_value(event.position));
-    if let Some(run_id) = &event.scope.run_id {
-        let entry = keys::run_entry::RunEntry {
-            position: event.position,
-            delegation_id: event.scope.delegation_id,
-            event_type: &event.event_type,
+    if let Some(run) = stored.hashes.run {
+        let event_type = match &event.seal {
+            Seal::Opened(opened) => TypeRef::Tag(opened.type_tag),
+            Seal::None | Seal::Erased(_) => TypeRef::Plain(&event.event_type),
         };
-        let key = keys::run_entry::encode(&event.stream, run_id, event.seq);
-        batch.put(INDEX, key, keys::run_entry::encode_value(&entry));
-        if let Some(task_id) = &event.scope.task_id {
-            let task = Task { stream: &event.stream, run_id, task_id };
-            batch.put(TASKS, keys::task_event::encode(task, event.seq), stored.record.clone());
-        }
+        let delegation_id = event.scope.delegation_id;
+        let entry = RunEntry { position: event.position, delegation_id, event_type };
+        batch.put(INDEX, keys::run_entry::encode(run.0, event.seq), keys::run_entry::encode_value(&entry));
+    }
+    if let Some(task) = stored.hashes.task {
+        batch.put(TASKS, keys::task_event::encode(task, event.seq), stored.record.clone());
     }
     batch.put(EVENTS, keys::event::encode(event.position), stored.record);
 }
@@ -215,41 +293,9 @@ fn collect<T>(
     failure.map_or(Ok(wanted), Err)
 }
 
-/// Reads events by their ascending positions, neighbours in one go.
-fn fetch(view: &dyn View, positions: &[Position]) -> Result<Vec<RecordedEvent>, StoreError> {
-    let mut events = Vec::with_capacity(positions.len());
-    for neighbours in positions.chunk_by(|one, other| one.next() == *other) {
-        match neighbours {
-            [first, .., last] if neighbours.len() >= NEIGHBOURS_MIN => {
-                let range = KeyRange::between(&keys::event::encode(*first), &keys::event::encode(*last));
-                let mut found = collect(view, EVENTS, &range, neighbours.len(), &mut |_, value| {
-                    decode_event(value).map(Some)
-                })?;
-                if found.len() < neighbours.len() {
-                    return Err(StoreError::MissingEvent { position: first_missing(neighbours, &found) });
-                }
-                events.append(&mut found);
-            }
-            few => {
-                for position in few {
-                    let record = view
-                        .get(EVENTS, &keys::event::encode(*position))?
-                        .ok_or(StoreError::MissingEvent { position: *position })?;
-                    events.push(decode_event(&record)?);
-                }
-            }
-        }
-    }
-    Ok(events)
-}
-
 fn first_missing(wanted: &[Position], found: &[RecordedEvent]) -> Position {
     let is_found = |position: &Position| found.iter().any(|event| event.position == *position);
     wanted.iter().copied().find(|position| !is_found(position)).unwrap_or(Position::ZERO)
-}
-
-fn decode_event(bytes: &[u8]) -> Result<RecordedEvent, StoreError> {
-    record::decode(bytes).map_err(damaged("the record of an event"))
 }
 
 fn decode_commit(last: Position, value: &[u8]) -> Result<Commit, StoreError> {

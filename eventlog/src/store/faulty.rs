@@ -8,6 +8,8 @@ use std::sync::{
 use super::{Commit, CommitGroup, Head, KeyUse, LogStore, StoreError, StreamSummary, Tail};
 use crate::{
     append::IdempotencyKey,
+    engine::Engine,
+    keyring::Keyring,
     position::{Position, Seq},
     read::RunQuery,
     recorded::RecordedEvent,
@@ -47,6 +49,14 @@ impl FaultyStore {
 }
 
 impl LogStore for FaultyStore {
+    fn keyring(&self) -> &Arc<Keyring> {
+        self.inner.keyring()
+    }
+
+    fn engine(&self) -> Option<&Engine> {
+        self.inner.engine()
+    }
+
     fn head(&self) -> Result<Head, StoreError> {
         self.inner.head()
     }

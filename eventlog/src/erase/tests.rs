@@ -1,0 +1,198 @@
+//! Forgetting: no text of a thread is ever on disk in plain, and after erasure no key is.
+
+use std::{fs, io::Read, os::unix::fs::MetadataExt, path::Path};
+
+use super::*;
+use crate::{
+    Append, AppendError, EventLog, Expected, Json, NewEvent, Position, Scope, chain, engine, keys, sample,
+    verify_stream,
+};
+
+fn thread_id() -> ThreadId {
+    ThreadId::new("t").unwrap()
+}
+
+/// An append with a text of its own in every field that takes one, and those texts.
+fn planted(run: &str) -> (Append, Vec<String>) {
+    let texts: Vec<String> =
+        ["type", "category", "runid", "task", "owner", "trace", "content", "meta", "key"]
+            .iter()
+            .map(|field| format!("zq{run}-{field}"))
+            .collect();
+    let text = |field: &str| format!("zq{run}-{field}");
+    let event = NewEvent {
+        event_type: text("type"),
+        category: text("category"),
+        scope: Scope {
+            run_id: Some(sample::run_id(&text("runid"))),
+            task_id: Some(sample::task_id(&text("task"))),
+            delegation_id: Some(sample::delegation_id(3)),
+        },
+        owner: domain::ids::UserId::new(text("owner")).unwrap(),
+        correlation_id: Some(text("trace")),
+        content: Json::from_serialize(&text("content")).unwrap(),
+        metadata: Json::parse(&format!("{{\"m\":\"{}\"}}", text("meta"))).unwrap(),
+        ..sample::note(1)
+    };
+    let append = Append {
+        idempotency_key: sample::key(&text("key")),
+        ..sample::to(&sample::thread("t"), Expected::Any, vec![event])
+    };
+    (append, texts)
+}
+
+/// Every file below the folder that holds the bytes.
+fn holders(folder: &Path, wanted: &[u8]) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(holders(&path, wanted));
+        } else if written(&path).windows(wanted.len()).any(|window| window == wanted) {
+            found.push(path.display().to_string());
+        }
+    }
+    found
+}
+
+/// The file's bytes without the sparse end that journals are made with.
+fn written(path: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let on_disk = fs::metadata(path).unwrap().blocks() * 512;
+    fs::File::open(path).unwrap().take(on_disk).read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[track_caller]
+fn check_nowhere(folder: &Path, wanted: &[impl AsRef<[u8]>]) {
+    for bytes in wanted {
+        let found = holders(folder, bytes.as_ref());
+        assert!(found.is_empty(), "{:?} is in {found:?}", String::from_utf8_lossy(bytes.as_ref()));
+    }
+}
+
+/// Turns the engine's journal into tables.
+fn flush(folder: &Path) {
+    engine::Engine::open(&folder.join("log"), &keys::KEYSPACES).unwrap().flush().unwrap();
+    let tables = folder.join("log/keyspaces/1/tables");
+    assert!(fs::read_dir(tables).unwrap().count() > 0);
+}
+
+#[tokio::test]
+async fn no_text_is_on_disk_before_and_no_key_after_erasure() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = EventLog::open(folder.path(), sample::options()).unwrap();
+    let (append, texts) = planted("one");
+    let recorded = log.append(append.clone()).await.unwrap();
+    let sealer = log.sealer();
+    let row = sealer.seal(&thread_id(), b"a row of a view");
+    log.close().await;
+    check_nowhere(folder.path(), &texts);
+    flush(folder.path());
+    check_nowhere(folder.path(), &texts);
+    let slots = fs::read(folder.path().join("keys/threads")).unwrap();
+    let wrapped: Vec<_> =
+        [1, 2].iter().map(|slot| slots[slot * 128 + 64..slot * 128 + 112].to_vec()).collect();
+    assert!(wrapped.iter().all(|key| holders(folder.path(), key).len() == 1));
+
+    let log = EventLog::open(folder.path(), sample::options()).unwrap();
+    assert_eq!(log.read_all(Position::ZERO, 9).unwrap(), [(*recorded.events[0]).clone()]);
+    assert!(log.destroy_thread_key(&thread_id()).await.unwrap());
+    assert!(!log.destroy_thread_key(&thread_id()).await.unwrap());
+    let erased = log.read_all(Position::ZERO, 9).unwrap();
+    assert!(erased[0].is_erased() && log.is_erased(&thread_id()));
+    let shown = serde_json::to_string(&erased).unwrap();
+    assert!(texts.iter().all(|text| !shown.contains(text.as_str())), "{shown}");
+    verify_stream(chain::START, &erased).unwrap();
+    assert!(log.sealer().open(&thread_id(), &row).is_none());
+    // A repeat is refused as well: its answer would need what is gone.
+    let refused = log.append(append).await.unwrap_err();
+    assert!(matches!(refused, AppendError::Erased { run_id: None, .. }), "{refused}");
+    log.close().await;
+    check_nowhere(folder.path(), &texts);
+    check_nowhere(folder.path(), &wrapped);
+}
+
+#[tokio::test]
+async fn a_run_is_forgotten_without_its_thread() {
+    let log = sample::memory_log();
+    let (one, other) = (planted("one").0, planted("two").0);
+    log.append(one.clone()).await.unwrap();
+    log.append(other).await.unwrap();
+    sample::add(&log, &sample::thread("t"), [3]).await.unwrap();
+    let run = |name: &str| sample::run_id(&format!("zq{name}-runid"));
+    let read = |name: &str| {
+        log.read_run(&thread_id(), &run(name), &EventFilter::default(), Seq::ZERO, 9).unwrap().len()
+    };
+    assert_eq!((read("one"), read("two")), (1, 1));
+    let row = log.sealer().seal_run(&thread_id(), &run("one"), b"row");
+    assert_eq!(log.sealer().open_run(&thread_id(), &run("one"), &row).unwrap(), b"row");
+    assert!(log.destroy_run_key(&thread_id(), &run("one")).await.unwrap());
+    assert!(!log.destroy_run_key(&thread_id(), &run("none")).await.unwrap());
+    assert_eq!((read("one"), read("two")), (0, 1));
+    assert!(log.sealer().open_run(&thread_id(), &run("one"), &row).is_none());
+    assert!(log.is_run_erased(&thread_id(), &run("one")) && !log.is_erased(&thread_id()));
+    let events = log.read_stream(&sample::thread("t"), Seq::ZERO, 9).unwrap();
+    let erased: Vec<_> = events.iter().map(crate::RecordedEvent::is_erased).collect();
+    assert_eq!(erased, [true, false, false]);
+    verify_stream(chain::START, &events).unwrap();
+    let refused = log.append(Append { idempotency_key: None, ..one }).await.unwrap_err();
+    assert_eq!(refused.to_string(), "run zqone-runid of stream thread/t was erased and takes no more events");
+    assert_eq!(log.head(), Position::new(3));
+    sample::add(&log, &sample::thread("t"), [4]).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_unknown_thread_has_no_key_and_may_begin_later() {
+    let log = sample::memory_log();
+    assert!(!log.destroy_thread_key(&thread_id()).await.unwrap());
+    assert!(!log.is_erased(&thread_id()));
+    sample::add(&log, &sample::thread("t"), [1]).await.unwrap();
+    log.clone().close().await;
+    assert!(matches!(log.destroy_thread_key(&thread_id()).await, Err(EraseError::Closed)));
+}
+
+#[tokio::test]
+async fn appends_before_an_erasure_are_recorded_and_later_ones_refused() {
+    let log = sample::memory_log();
+    let stream = sample::thread("t");
+    let writers: Vec<_> = (0..20)
+        .map(|number| {
+            let (log, stream) = (log.clone(), stream.clone());
+            tokio::spawn(async move { sample::add(&log, &stream, [number]).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    assert!(log.destroy_thread_key(&thread_id()).await.unwrap());
+    let mut taken = 0;
+    for writer in writers {
+        match writer.await.unwrap() {
+            Ok(_) => taken += 1,
+            Err(error) => assert!(matches!(error, AppendError::Erased { .. }), "{error}"),
+        }
+    }
+    assert!(taken > 0);
+    let events = log.read_stream(&stream, Seq::ZERO, 99).unwrap();
+    assert_eq!(events.len(), taken);
+    assert!(events.iter().all(crate::RecordedEvent::is_erased));
+}
+
+#[test]
+fn rows_are_opened_for_their_thread_only() {
+    let log = sample::memory_log();
+    let (one, other) = (thread_id(), ThreadId::new("u").unwrap());
+    let sealer = log.sealer();
+    // Without a key there is nothing to seal with.
+    assert_eq!(sealer.open(&one, &sealer.seal(&one, b"row")).unwrap(), b"row");
+    for thread in [&one, &other] {
+        let scope = sealer::thread_scope(thread);
+        log.sealer().keyring().find_or_create(scope, scope).unwrap();
+    }
+    let row = sealer.seal(&one, b"row");
+    assert_ne!(row, sealer.seal(&one, b"row"));
+    assert_eq!(sealer.open(&one, &row).unwrap(), b"row");
+    assert!(sealer.open(&other, &row).is_none());
+    for bytes in [&b""[..], &row[..10], &[9, 1, 2]] {
+        assert!(sealer.open(&one, bytes).is_none());
+    }
+}

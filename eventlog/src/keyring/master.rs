@@ -1,0 +1,68 @@
+//! The master key, which wraps all others.
+//!
+//! Whoever has the data folder and the master key can read every thread that is not erased. Kept in
+//! the folder, which is the default, it protects nobody who copies the folder as a whole; what it
+//! always does is make a destroyed key unrecoverable. Kept elsewhere, a stolen folder is unreadable.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::{self, Write},
+    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    open::OpenError,
+    secret::{InvalidKey, SecretKey},
+};
+
+const OWNER_ONLY: u32 = 0o600;
+const OTHERS: u32 = 0o077;
+
+/// Where the master key comes from.
+#[derive(Debug, Clone, Default)]
+pub enum MasterKey {
+    /// From `keys/master.key` in the data folder, made there with the first opening. The default.
+    #[default]
+    Generated,
+    /// From this file: 64 hexadecimal digits, or 32 bytes. It must exist.
+    File(PathBuf),
+    /// Given by whoever opens the log, for example from the environment.
+    Given(SecretKey),
+}
+
+impl MasterKey {
+    /// Gets the key. `may_create` says that nothing has been sealed yet.
+    pub(super) fn load(&self, generated: &Path, may_create: bool) -> Result<SecretKey, OpenError> {
+        match self {
+            Self::Given(key) => Ok(key.clone()),
+            Self::File(path) => read(path),
+            Self::Generated if generated.exists() => read(generated),
+            Self::Generated if may_create => create(generated),
+            Self::Generated => Err(OpenError::MasterKeyLost { path: generated.to_owned() }),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<SecretKey, OpenError> {
+    let io_error = |source| OpenError::Io { action: "read the master key", path: path.to_owned(), source };
+    let text = zeroize::Zeroizing::new(fs::read(path).map_err(io_error)?);
+    if fs::metadata(path).map_err(io_error)?.permissions().mode() & OTHERS != 0 {
+        tracing::warn!(path = %path.display(), "others may read the master key; allow it to its owner only");
+    }
+    SecretKey::parse(&text)
+        .map_err(|source: InvalidKey| OpenError::MasterKeyInvalid { path: path.to_owned(), source })
+}
+
+/// Makes a key, and returns when it is on disk.
+fn create(path: &Path) -> Result<SecretKey, OpenError> {
+    let make = || -> io::Result<SecretKey> {
+        let key = SecretKey::random()?;
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path)?;
+        file.write_all(key.to_hex().as_bytes())?;
+        file.write_all(b"\n")?;
+        file.sync_all()?;
+        Ok(key)
+    };
+    make().map_err(|source| OpenError::Io { action: "create the master key", path: path.to_owned(), source })
+}
