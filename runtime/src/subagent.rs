@@ -3,11 +3,10 @@
 //! It works in a tokio task of its own, which outlives a lead that is stopped: so every delegation
 //! that was requested gets its one end, whoever goes first.
 
+mod listed;
 mod queue;
 mod trail;
 mod work;
-
-use std::sync::PoisonError;
 
 use domain::{
     agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
@@ -17,7 +16,7 @@ use domain::{
 };
 use tokio::{sync::oneshot, time::Instant};
 
-pub(crate) use self::trail::Trail;
+pub(crate) use self::{listed::Listed, trail::Trail};
 use crate::{
     admission::Entry,
     cancellation::{StopCause, StopSignal},
@@ -29,6 +28,7 @@ use crate::{
 pub(crate) struct Work {
     pub(crate) scope: Scope,
     pub(crate) request: DelegationRequested,
+    pub(crate) listed: Listed,
     pub(crate) start: Start,
     /// What was recorded of it before a restart.
     pub(crate) history: Vec<AgentEvent>,
@@ -66,19 +66,19 @@ pub(crate) fn resume(context: &RunContext, resumable: ResumableDelegation) -> Op
             return None;
         }
     };
-    Some(Work { scope, request, start, history })
+    let listed = Listed::enter(context, &scope);
+    Some(Work { scope, request, listed, start, history })
 }
 
 /// Starts the work. The signal stops it; the receiver gets its end.
 pub(crate) fn spawn(context: &RunContext, work: Work) -> (StopSignal, oneshot::Receiver<Ended>) {
     let (done, ended) = oneshot::channel();
-    let stop = context.stop.child();
-    let subagent =
-        Subagent { context: context.clone(), scope: work.scope, request: work.request, stop: stop.clone() };
-    subagent.list();
+    let Work { scope, request, listed, start, history } = work;
+    let stop = listed.stop.clone();
+    let subagent = Subagent { context: context.clone(), scope, request, stop: stop.clone() };
     context.delegations.spawn(async move {
-        let came = subagent.work(work.start, work.history).await;
-        subagent.unlist();
+        let came = subagent.work(start, history).await;
+        drop(listed);
         // A lead that was stopped takes no answer; the end of the run closes what is left open.
         drop(done.send(came));
     });
@@ -179,18 +179,5 @@ impl Subagent {
     async fn decide(&self, command: DelegationCommand) -> Result<Vec<Event>, RecordError> {
         let decision = Decision::Delegation(self.scope.clone(), Box::new(command));
         self.context.owner.record(Record { decision, facts: Vec::new() }).await
-    }
-
-    fn list(&self) {
-        if let Some(id) = self.scope.delegation_id {
-            let entry = (self.request.task_id.clone(), self.stop.clone());
-            self.context.live.lock().unwrap_or_else(PoisonError::into_inner).insert(id, entry);
-        }
-    }
-
-    fn unlist(&self) {
-        if let Some(id) = self.scope.delegation_id {
-            self.context.live.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
-        }
     }
 }

@@ -27,7 +27,7 @@ use crate::{
     recorder::Recorder,
     run_context::RunContext,
     run_owner::{Decision, Record, RecordError},
-    subagent::{self, Ended, Start, Work},
+    subagent::{self, Ended, Listed, Start, Work},
 };
 
 /// What came of asking.
@@ -67,13 +67,14 @@ pub(crate) async fn open(recorder: &Recorder, call: &ToolCall) -> Result<(Vec<Ev
     if matches!(entry, Entry::Full) {
         return refuse(recorder, call, scope, queue_full()).await;
     }
+    let listed = Listed::enter(&recorder.context, &scope);
     let command = DelegationCommand::Request(Box::new(request.clone()));
     let mut recorded = decide(recorder, &scope, command).await?;
     if let Entry::Waiting(waiting) = &entry {
         let queued = DelegationCommand::Queue { place: waiting.place() };
         recorded.extend(decide(recorder, &scope, queued).await?);
     }
-    let work = Work { scope, request, start: Start::Enter(entry), history: Vec::new() };
+    let work = Work { scope, request, listed, start: Start::Enter(entry), history: Vec::new() };
     Ok((recorded, start(recorder, call, work)))
 }
 

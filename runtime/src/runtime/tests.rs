@@ -5,6 +5,7 @@ mod cancel;
 mod executor;
 mod failures;
 mod limits;
+mod races;
 mod recovery;
 mod start;
 mod task_tool;

@@ -1,35 +1,22 @@
 //! Cancelling, interrupting and shutting down (field reports, group B).
 
-use std::{collections::BTreeMap, sync::Arc};
-
 use domain::{
-    delegation::{DelegationCommand, DelegationEnding},
-    event::{CancelReason, DelegationRequested, EndStatus, RunSettings, RunStatus, Scope},
-    ids::{DelegationId, RunId, SubagentType, ThreadId, ToolCallId, UserId},
-    run::{RunCommand, RunEnding},
+    event::{CancelReason, EndStatus, RunStatus},
     usage::Usage,
 };
-use eventlog::{EventLog, Options};
 
 use super::executor::named;
 use crate::{
-    SystemClock, SystemIds,
     config::Recovery,
-    journal::Journal,
     models::ModelErrorKind,
     request::{CancelError, StartRunError},
-    run_owner::{self, Decision, OwnerHandle, Record, RecordError, RunState},
     testing::{
-        Script, Setup, Turn, delegating, facts_of,
-        gate::Gate,
-        pauses::TestPauses,
-        saying,
-        script::Using,
-        world::{check_ended_once, request},
+        Script, Setup, Turn, delegating, gate::Gate, pauses::TestPauses, saying, script::Using,
+        world::request,
     },
 };
 
-fn three_tasks() -> Script {
+pub(super) fn three_tasks() -> Script {
     Script::new()
         .lead("go", [delegating(&[("1", "task-a"), ("2", "task-b"), ("3", "task-c")]), saying("done")])
 }
@@ -146,6 +133,31 @@ async fn a_cancel_while_delegations_are_opened_leaks_nothing() {
     world.until_idle().await;
 }
 
+// Whoever saw the request in the log can cancel it, even before the subagent is there.
+#[tokio::test]
+async fn a_delegation_can_be_cancelled_as_soon_as_it_is_recorded() {
+    let (gate, log) = Gate::log();
+    let script = Script::new()
+        .lead(
+            "go",
+            [Turn::Held("lead", delegating(&[("1", "task-a"), ("2", "task-b")])), saying("done").into()],
+        )
+        .sub("task-b", [saying("b")]);
+    let world = Setup::new(script).log(log).build().await;
+    let run = world.start("go").await;
+    world.until("the lead's call", |world| world.script.calls() == 1).await;
+    // The reply and the first request get through; the lead waits with the second.
+    gate.shut_after(2);
+    world.script.open("lead");
+    world.until_recorded("delegation.requested", 1).await;
+    world.runtime.cancel_delegation(&world.thread, &run, &named("1")).await.unwrap();
+    gate.open();
+    assert_eq!(world.wait(&run).await, RunStatus::Success);
+    let statuses: Vec<_> = world.ledger().iter().map(|entry| entry.status.as_str()).collect();
+    assert_eq!(statuses, ["cancelled", "completed"]);
+    world.check_ended_once();
+}
+
 // A shutdown is nobody's cancel: nothing ends, and all of it goes on at the next start.
 #[tokio::test]
 async fn a_shutdown_ends_nothing() {
@@ -182,119 +194,4 @@ async fn a_shutdown_ends_nothing() {
     assert_eq!(world.done(runtime.wait(&other, &second)).await.unwrap(), RunStatus::Success);
     assert!(world.ends().iter().all(|end| end.status == EndStatus::Completed));
     world.check_ended_once();
-}
-
-fn owner(log: &EventLog) -> OwnerHandle {
-    let run_id = RunId::new("race").unwrap();
-    let journal = Journal {
-        log: log.clone(),
-        thread_id: ThreadId::new("race").unwrap(),
-        owner: UserId::unowned(),
-        correlation_id: None,
-        clock: Arc::new(SystemClock),
-        ids: Arc::new(SystemIds),
-    };
-    run_owner::spawn(RunState::default(), journal, Scope { run_id: Some(run_id), ..Scope::default() })
-}
-
-fn start() -> Decision {
-    let settings = RunSettings {
-        run_id: RunId::new("race").unwrap(),
-        assistant_id: "lead".into(),
-        model_name: "m".into(),
-        subagent_enabled: true,
-        max_concurrent_subagents: 3,
-        max_total_subagents: 6,
-        allowed_subagents: None,
-        max_turns: 9,
-        tools: Vec::new(),
-        system_prompt: "lead".into(),
-        metadata: Default::default(),
-    };
-    Decision::Run(RunCommand::Start { settings: Box::new(settings), input: Vec::new() })
-}
-
-fn requested(task_id: &ToolCallId) -> DelegationCommand {
-    DelegationCommand::Request(Box::new(DelegationRequested {
-        task_id: task_id.clone(),
-        description: "d".into(),
-        prompt: "p".into(),
-        subagent_type: SubagentType::new("bash").unwrap(),
-        model_name: "m".into(),
-        max_turns: 9,
-        timeout_seconds: 1,
-        tools: Vec::new(),
-        receipts_enabled: false,
-        acceptance_criteria: Vec::new(),
-    }))
-}
-
-async fn decide(owner: &OwnerHandle, decision: Decision) -> Result<(), RecordError> {
-    owner.record(Record { decision, facts: Vec::new() }).await.map(drop)
-}
-
-// Field report 15, and facts §12 lines 43 and 44: three endings race, a thousand times; one wins,
-// the others are refused, and the owner goes on answering.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_races_have_one_winner_each() {
-    let log = EventLog::in_memory(Options::default());
-    let owner = owner(&log);
-    decide(&owner, start()).await.unwrap();
-    let mut winners: BTreeMap<usize, usize> = BTreeMap::new();
-    for round in 0..1_000 {
-        let task_id = ToolCallId::new("call_1").unwrap();
-        let scope = Scope {
-            run_id: Some(RunId::new("race").unwrap()),
-            task_id: Some(task_id.clone()),
-            delegation_id: Some(DelegationId::from_uuid(uuid::Uuid::now_v7())),
-        };
-        let of = |command| Decision::Delegation(scope.clone(), Box::new(command));
-        decide(&owner, of(requested(&task_id))).await.unwrap();
-        decide(&owner, of(DelegationCommand::Admit { waited_ms: 0 })).await.unwrap();
-        let mut endings = vec![
-            (0, DelegationEnding::Cancelled(CancelReason::CancelledByUser)),
-            (1, DelegationEnding::TimedOut { error: "late".into() }),
-            (2, DelegationEnding::Completed { result: "r".into(), stop_reason: None }),
-        ];
-        endings.rotate_left(round % 3);
-        let race = endings.into_iter().map(|(who, ending)| {
-            let (owner, decision) = (owner.clone(), of(DelegationCommand::End(ending)));
-            tokio::spawn(async move { (who, decide(&owner, decision).await) })
-        });
-        for racer in race.collect::<Vec<_>>() {
-            match racer.await.unwrap() {
-                (who, Ok(())) => *winners.entry(who).or_default() += 1,
-                (_, Err(error)) => assert!(matches!(error, RecordError::Delegation(_)), "{error}"),
-            }
-        }
-    }
-    assert_eq!(winners.values().sum::<usize>(), 1_000);
-    decide(&owner, Decision::Run(RunCommand::End(RunEnding::Interrupted))).await.unwrap();
-    assert!(matches!(decide(&owner, start()).await, Err(RecordError::Run(_))));
-    check_ended_once(&facts_of(&log));
-}
-
-// Field report 15, with whole runs: a cancel at any moment leaves one end each.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_cancel_at_any_moment_leaves_one_end_each() {
-    let script =
-        three_tasks().sub("task-a", [saying("a")]).sub("task-b", [saying("b")]).sub("task-c", [saying("c")]);
-    let world = Setup::new(script).build().await;
-    for round in 0..60 {
-        let thread = world.runtime.create_thread(Default::default()).await.unwrap();
-        let run = world.runtime.start_run(&thread, request("go")).await.unwrap();
-        let before = world.log.head();
-        // A whole run records more than thirty events.
-        let moment = before.get() + round % 30;
-        world.until("the moment", |world| world.log.head().get() >= moment).await;
-        match round % 2 {
-            0 => drop(world.runtime.cancel_run(&thread, &run).await),
-            _ => drop(world.runtime.cancel_delegation(&thread, &run, &named("2")).await),
-        }
-        let status = world.done(world.runtime.wait(&thread, &run)).await.unwrap();
-        assert!(matches!(status, RunStatus::Interrupted | RunStatus::Success), "{status:?}");
-    }
-    world.check_ended_once();
-    assert!(world.ledger().iter().all(|entry| entry.status.is_terminal()));
-    world.until_idle().await;
 }
