@@ -9,10 +9,13 @@ use crate::{position::Seq, stream_id::StreamId};
 
 pub(crate) mod bytes;
 pub(crate) mod digest;
+#[cfg(test)]
+mod golden;
 mod plain;
 pub(crate) mod record;
 mod sealed;
 pub(crate) mod typed;
+mod upcast;
 
 /// Stored bytes that are not what they should be.
 #[derive(Debug, thiserror::Error)]

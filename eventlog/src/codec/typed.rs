@@ -4,6 +4,7 @@
 use domain::event::{Event, ForeignEvent, Logged, UnreadableContent};
 use serde_json::{Map, Value};
 
+use super::upcast::{self, UPCASTERS, Upcaster};
 use crate::{json::Json, recorded::RecordedEvent, stream_id::StreamId};
 
 /// The schema version of events that somebody else made: their content promises nothing.
@@ -47,6 +48,15 @@ pub enum UndecodableEvent {
         event_type: String,
         /// The version of its content.
         found: u16,
+    },
+    /// The content is of an earlier version and could not be brought into today's shape.
+    #[error("the content of position {position} could not be read to bring it up to date")]
+    Upcast {
+        /// Where it is.
+        position: u64,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
     },
     /// The content has another shape.
     #[error("position {position} cannot be decoded")]
@@ -99,15 +109,30 @@ pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
 }
 
 fn decode_event(recorded: &RecordedEvent) -> Result<Event, UndecodableEvent> {
+    decode_upcast(recorded, &UPCASTERS, Event::SCHEMA_VERSION)
+}
+
+/// The same, with the steps up to a version.
+fn decode_upcast(
+    recorded: &RecordedEvent,
+    upcasters: &[Upcaster],
+    current: u16,
+) -> Result<Event, UndecodableEvent> {
     let position = recorded.position.get();
     if recorded.is_erased() {
         return Ok(Event::Foreign(foreign(recorded)));
     }
-    if recorded.schema_version > Event::SCHEMA_VERSION {
+    if recorded.schema_version > current {
         let (event_type, found) = (recorded.event_type.clone(), recorded.schema_version);
         return Err(UndecodableEvent::SchemaVersion { position, event_type, found });
     }
-    match Event::parse(&recorded.event_type, recorded.content.get()) {
+    let versions = match recorded.schema_version {
+        FOREIGN_SCHEMA_VERSION => current..current,
+        ours => ours..current,
+    };
+    let content = upcast::upcast(upcasters, &recorded.event_type, versions, recorded.content.get())
+        .map_err(|source| UndecodableEvent::Upcast { position, source })?;
+    match Event::parse(&recorded.event_type, &content) {
         Some(Ok(event)) => Ok(event),
         Some(Err(source)) if recorded.schema_version != FOREIGN_SCHEMA_VERSION => {
             Err(UndecodableEvent::Content { position, source })
@@ -134,8 +159,13 @@ mod tests {
     };
     use jiff::Timestamp;
 
+    use serde_json::json;
+
     use super::*;
-    use crate::position::{Position, Seq};
+    use crate::{
+        position::{Position, Seq},
+        seal::{ErasedRecord, Seal},
+    };
 
     fn recorded(event_type: &str, schema_version: u16, content: &str) -> RecordedEvent {
         RecordedEvent {
@@ -180,6 +210,41 @@ mod tests {
         check("somebody.elses", 1, "[1]", Ok("foreign"));
         let newer = "position 7 has a thread.created of schema version 9; this program reads up to version 1";
         check("thread.created", 9, "{}", Err(newer));
+    }
+
+    #[test]
+    fn old_content_is_brought_up_to_date_before_it_is_read() {
+        let table = [
+            Upcaster { event_type: "thread.created", from: 1, upcast: |old| json!({ "facts": old["old"] }) },
+            Upcaster {
+                event_type: "thread.created",
+                from: 2,
+                upcast: |old| json!({ "metadata": old["facts"] }),
+            },
+        ];
+        let decode = |version, content| {
+            decode_upcast(&recorded("thread.created", version, content), &table, 3)
+                .map_err(|error| error.to_string())
+        };
+        let facts = Map::from_iter([("a".to_owned(), json!(1))]);
+        let expected =
+            Event::Thread(ThreadEvent::Created(ThreadCreated { metadata: facts, ..Default::default() }));
+        assert_eq!(decode(1, r#"{"old":{"a":1}}"#), Ok(expected.clone()));
+        assert_eq!(decode(2, r#"{"facts":{"a":1}}"#), Ok(expected.clone()));
+        assert_eq!(decode(3, r#"{"metadata":{"a":1}}"#), Ok(expected));
+        // What somebody else made has no versions of ours.
+        let foreign = decode(FOREIGN_SCHEMA_VERSION, r#"{"old":{"a":1}}"#).unwrap();
+        assert_eq!(foreign, Event::Thread(ThreadEvent::Created(ThreadCreated::default())));
+        assert!(decode(4, "{}").is_err());
+    }
+
+    #[test]
+    fn an_erased_event_is_foreign_and_empty() {
+        let erased = RecordedEvent {
+            seal: Seal::Erased(ErasedRecord([1].into())),
+            ..recorded("thread.created", 1, "null")
+        };
+        assert!(matches!(decode(&erased).unwrap().event, Event::Foreign(_)));
     }
 
     #[test]
