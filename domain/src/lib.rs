@@ -18,6 +18,7 @@ pub mod limits;
 pub mod message;
 pub mod prompt;
 pub mod receipt;
+pub mod redaction;
 pub mod run;
 pub mod sanitise;
 pub mod status_contract;
