@@ -19,7 +19,7 @@ use crate::{
     decider::Decider,
     event::{
         DelegationAdmitted, DelegationEvent, DelegationQueued, DelegationRequested, EndStatus, Event,
-        RefusalReason, SubagentEnded, SubagentEvent, SubagentStarted,
+        RefusalReason, SubagentEnded, SubagentEvent, SubagentStarted, ToolEvent,
     },
 };
 
@@ -113,7 +113,12 @@ impl Decider for Delegation {
         match event {
             Event::Delegation(event) => self.evolve_delegation(event),
             Event::Subagent(event) => self.evolve_subagent(event),
-            Event::Thread(_) | Event::Run(_) | Event::Model(_) | Event::Tool(_) | Event::Foreign(_) => {}
+            Event::Tool(ToolEvent::Started(started)) => {
+                if let Self::Running(running) = self {
+                    running.evolve_started(started);
+                }
+            }
+            Event::Thread(_) | Event::Run(_) | Event::Model(_) | Event::Foreign(_) => {}
         }
     }
 }
@@ -198,7 +203,7 @@ fn decide_waiting(
         }
         C::Admit { waited_ms } => Ok(admitted(request, waited_ms)),
         C::Refuse(refused) => Ok(vec![Event::Delegation(DelegationEvent::Refused(refused))]),
-        C::End(ending) => Ok(vec![RunningDelegation::new(request).ended(ending)]),
+        C::End(ending) => Ok(RunningDelegation::new(request).ended(ending)),
         C::Request(_) => Err(DelegationRejection::AlreadyRequested),
         C::Record { .. } | C::Cap(_) => Err(DelegationRejection::NotRunning),
         C::Deliver(_) => Err(DelegationRejection::NotEnded),

@@ -9,10 +9,10 @@ use crate::{
     digest::sha256_hex,
     event::{
         CancelReason, DelegationRequested, EndStatus, Event, SubagentCapped, SubagentEnded, SubagentEvent,
-        SubagentMessage,
+        SubagentMessage, ToolStarted,
     },
-    message::Message,
-    receipt::ReceiptId,
+    message::{Message, ToolMessage, ToolStatus},
+    receipt::{ReceiptId, ReceiptOutcome},
     step,
     usage::Usage,
 };
@@ -34,6 +34,8 @@ pub struct RunningDelegation {
     evidence: Vec<Cited>,
     /// How much of it there was when the model replied last: what its report may cite.
     citable: usize,
+    /// Tool calls that were started and have not ended.
+    started: Vec<ToolStarted>,
 }
 
 impl RunningDelegation {
@@ -46,6 +48,7 @@ impl RunningDelegation {
             usage: None,
             evidence: Vec::new(),
             citable: 0,
+            started: Vec::new(),
         }
     }
 
@@ -57,7 +60,7 @@ impl RunningDelegation {
                 let task_id = self.request.task_id.clone();
                 Ok(vec![Event::Subagent(SubagentEvent::Capped(SubagentCapped { task_id, cap }))])
             }
-            C::End(ending) => Ok(vec![self.ended(ending)]),
+            C::End(ending) => Ok(self.ended(ending)),
             C::Request(_) => Err(DelegationRejection::AlreadyRequested),
             C::Queue { .. } | C::Admit { .. } | C::Refuse(_) => Err(DelegationRejection::AlreadyRunning),
             C::Deliver(_) => Err(DelegationRejection::NotEnded),
@@ -67,6 +70,7 @@ impl RunningDelegation {
     pub(super) fn evolve(&mut self, event: &SubagentEvent) {
         match event {
             SubagentEvent::Message(captured) => {
+                self.forget_started(&captured.message);
                 let reply = captured.message.as_assistant();
                 if reply.is_some() {
                     self.turns += 1;
@@ -83,6 +87,18 @@ impl RunningDelegation {
         }
     }
 
+    pub(super) fn evolve_started(&mut self, started: &ToolStarted) {
+        // A call that was started again after a crash is still one call.
+        self.started.retain(|known| known.tool_call_id != started.tool_call_id);
+        self.started.push(started.clone());
+    }
+
+    fn forget_started(&mut self, message: &Message) {
+        if let Message::Tool(result) = message {
+            self.started.retain(|started| started.tool_call_id.as_str() != result.tool_call_id);
+        }
+    }
+
     /// The message, what people see of it, and the evidence: recorded together or not at all.
     fn recorded(&self, message: Message, receipt: Option<Box<ReceiptDraft>>) -> Vec<Event> {
         let task_id = &self.request.task_id;
@@ -96,7 +112,26 @@ impl RunningDelegation {
         events
     }
 
-    pub(super) fn ended(&self, ending: DelegationEnding) -> Event {
+    /// The end, after an account of every call that was stopped while it ran: what it did is
+    /// unknown, and its receipt says so.
+    pub(super) fn ended(&self, ending: DelegationEnding) -> Vec<Event> {
+        let mut running = self.clone();
+        let mut events = Vec::new();
+        for started in &self.started {
+            let (message, receipt) = stopped(started);
+            let recorded = running.recorded(message, Some(Box::new(receipt)));
+            for event in &recorded {
+                if let Event::Subagent(event) = event {
+                    running.evolve(event);
+                }
+            }
+            events.extend(recorded);
+        }
+        events.push(running.end(ending));
+        events
+    }
+
+    fn end(&self, ending: DelegationEnding) -> Event {
         let mut end = SubagentEnded {
             task_id: self.request.task_id.clone(),
             status: EndStatus::Completed,
@@ -128,6 +163,31 @@ impl RunningDelegation {
         }
         Some(Citations::check(result, self.evidence.get(..self.citable).unwrap_or_default()))
     }
+}
+
+/// What is known of a call that was stopped while it ran.
+fn stopped(started: &ToolStarted) -> (Message, ReceiptDraft) {
+    let name = &started.tool_name;
+    let content = format!("Error: {name} was stopped while it ran, and what it did until then is unknown.");
+    let receipt = ReceiptDraft {
+        tool_name: name.clone(),
+        tool_call_id: started.tool_call_id.to_string(),
+        args_sha256: started.args_sha256.clone(),
+        output_sha256: sha256_hex(content.as_bytes()),
+        output_bytes: content.len() as u64,
+        outcome: ReceiptOutcome::Unknown,
+        started_at: started.started_at,
+        // Nobody saw it end.
+        duration_ms: 0,
+    };
+    let message = ToolMessage {
+        content,
+        tool_call_id: started.tool_call_id.to_string(),
+        name: name.clone(),
+        status: ToolStatus::Error,
+        ..ToolMessage::default()
+    };
+    (Message::Tool(message), receipt)
 }
 
 impl SubagentEnded {

@@ -1,10 +1,11 @@
 use super::*;
 use crate::{
-    event::{CancelReason, Cap, CapAction, CapAxis, DelegationDelivered, DelegationRefused},
+    event::{CancelReason, Cap, CapAction, CapAxis, DelegationDelivered, DelegationRefused, ToolStarted},
     ids::{SubagentType, ToolCallId},
     message::{AssistantMessage, Message, ToolMessage},
     receipt::ReceiptOutcome,
     status_contract::SubagentStatus,
+    tool_spec::SideEffect,
     usage::Usage,
 };
 
@@ -195,4 +196,32 @@ fn the_end_counts_what_was_done() {
     let [Event::Subagent(SubagentEvent::Ended(end))] = nothing.as_slice() else { panic!("{nothing:?}") };
     assert_eq!((end.usage, end.result.as_deref()), (None, Some("done")));
     assert_eq!(end.result_sha256.as_deref(), Some(crate::digest::sha256_hex(b"done").as_str()));
+}
+
+// Nothing is silent: a call that was stopped while it ran leaves a receipt.
+#[test]
+fn a_stopped_call_is_accounted_for_before_the_end() {
+    let started = |id: &str| {
+        Event::Tool(ToolEvent::Started(ToolStarted {
+            tool_call_id: ToolCallId::new(id).unwrap(),
+            tool_name: "bash".into(),
+            args_sha256: "a".repeat(64),
+            side_effect: SideEffect::Effectful,
+            started_at: jiff::Timestamp::UNIX_EPOCH,
+        }))
+    };
+    let mut delegation = given(&[request(), ADMIT, said("", None)]);
+    delegation.evolve(&started("x"));
+    for event in delegation.decide(returned()).unwrap() {
+        delegation.evolve(&event);
+    }
+    delegation.evolve(&started("y"));
+    delegation.evolve(&started("y"));
+    let events = delegation.decide(time_out()).unwrap();
+    let types: Vec<_> = events.iter().map(Event::event_type).collect();
+    assert_eq!(types, ["subagent.message", "subagent.step", "subagent.receipt", "subagent.end"]);
+    let Event::Subagent(SubagentEvent::Receipt(receipt)) = &events[2] else { panic!("{events:?}") };
+    assert_eq!((receipt.id.number(), receipt.outcome), (2, ReceiptOutcome::Unknown));
+    let Event::Subagent(SubagentEvent::Ended(end)) = &events[3] else { panic!("{events:?}") };
+    assert_eq!((end.steps, end.receipts), (3, 2));
 }

@@ -1,5 +1,6 @@
 //! What tools are about to do.
 
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::family::family;
@@ -24,4 +25,6 @@ pub struct ToolStarted {
     pub args_sha256: String,
     /// What running it twice would do.
     pub side_effect: SideEffect,
+    /// When it was started.
+    pub started_at: Timestamp,
 }

@@ -126,6 +126,7 @@ fn started(
         tool_name: call.name.clone(),
         args_sha256: args_sha256(&ToolArgs::Object(args.clone())),
         side_effect,
+        started_at: agent_loop.recorder.context.services.clock.now(),
     }
 }
 
