@@ -8,6 +8,7 @@ use std::path::Path;
 
 use fjall::{Database, KeyspaceCreateOptions, PersistMode, Readable, Snapshot, config::BlockSizePolicy};
 
+mod creation;
 pub(crate) mod journal;
 
 use super::{
@@ -30,6 +31,11 @@ pub(super) struct FjallEngine {
 
 impl FjallEngine {
     pub(super) fn open(folder: &Path, keyspaces: &[Keyspace]) -> Result<Self, EngineError> {
+        creation::ensure(folder, |unfinished| Self::open_in_place(unfinished, keyspaces)?.sync())?;
+        Self::open_in_place(folder, keyspaces)
+    }
+
+    fn open_in_place(folder: &Path, keyspaces: &[Keyspace]) -> Result<Self, EngineError> {
         let database = Database::builder(folder)
             .cache_size(CACHE_BYTES)
             .open()
@@ -42,6 +48,13 @@ impl FjallEngine {
             opened.push((keyspace.name, handle));
         }
         Ok(Self { database, keyspaces: opened })
+    }
+
+    /// Makes everything durable that was done so far, the keyspaces themselves among it.
+    fn sync(&self) -> Result<(), EngineError> {
+        self.database
+            .persist(PersistMode::SyncAll)
+            .map_err(|error| EngineError::new("sync the storage", error))
     }
 
     fn find(&self, keyspace: Keyspace) -> Result<&fjall::Keyspace, EngineError> {

@@ -106,6 +106,24 @@ fn what_was_committed_is_there_after_opening_again() {
     assert!(engine.disk_bytes().unwrap() > 0);
 }
 
+// A crash while the folder is made leaves it beside its place, where it does no harm.
+#[test]
+fn what_a_crash_left_of_a_new_folder_is_thrown_away() {
+    let folder = tempfile::tempdir().unwrap();
+    let (place, unfinished) = (folder.path().join("log"), folder.path().join("log.new"));
+    std::fs::create_dir_all(unfinished.join("keyspaces")).unwrap();
+    std::fs::write(unfinished.join("0.jnl"), b"half").unwrap();
+    let engine = Engine::open(&place, &[LEFT, RIGHT]).unwrap();
+    put(&engine, &[(b"k", b"1")]);
+    drop(engine);
+    assert!(!unfinished.exists());
+    // Later openings leave a folder of that name alone.
+    std::fs::create_dir(&unfinished).unwrap();
+    let engine = Engine::open(&place, &[LEFT, RIGHT]).unwrap();
+    assert_eq!(engine.get(LEFT, b"k").unwrap().unwrap(), b"1");
+    assert!(unfinished.exists());
+}
+
 fn writes() -> impl Strategy<Value = Vec<(Vec<u8>, Option<Vec<u8>>)>> {
     let key = prop::collection::vec(prop::sample::select(vec![0_u8, 1, 0xfe, 0xff]), 0..4);
     let value = prop::option::of(prop::collection::vec(any::<u8>(), 0..8));
