@@ -179,7 +179,7 @@ impl Redactor {
 
     fn collect(&self, text: &str, found: &mut Vec<Found>, depth: usize) {
         if self.rules.trigger.is_in(text) {
-            self.rules.patterns.collect(text, found);
+            self.rules.patterns.collect(&self.rules.trigger, text, found);
             self.rules.assignments.collect(text, found);
         }
         for pattern in &self.extra {
@@ -199,6 +199,9 @@ impl Redactor {
 
     /// What is left when marks and allowed texts are taken out, in order and apart from each other.
     fn settle(&self, text: &str, mut found: Vec<Found>) -> Vec<Found> {
+        if found.is_empty() {
+            return found;
+        }
         let marks = self.rules.marks.ranges(text);
         found.retain(|found| {
             let secret = text.get(found.range.clone()).unwrap_or_default();

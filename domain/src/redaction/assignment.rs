@@ -57,7 +57,7 @@ impl Assignments {
             from = word.end();
             let (name, before) = name_before(text, word.range());
             let separator = captures.get(2).map(|separator| separator.as_str());
-            let Some(class) = names::class(name) else { continue };
+            let Some(class) = class_of(name, before) else { continue };
             let Some(start) = self.value_start(text, separator, before, whole.end()) else { continue };
             if let Some(value) = self.value(text, class, &start) {
                 found.push(value);
@@ -154,6 +154,13 @@ const fn kind(class: Class) -> Kind {
         Class::Authorization => Kind::Authorization,
         Class::Secret | Class::Perhaps => Kind::Secret,
     }
+}
+
+/// What the name says. After a backslash, its first letter may be the end of an escape.
+fn class_of(name: &str, before: &str) -> Option<Class> {
+    let is_escaped = before.ends_with('\\') && name.starts_with(['n', 't', 'r', 'b', 'f']);
+    let rest = if is_escaped { name.get(1..).and_then(names::class) } else { None };
+    rest.or_else(|| names::class(name))
 }
 
 /// The whole name that the word ends, and what stands before it.

@@ -4,6 +4,7 @@ use regex::Regex;
 
 use super::{
     span::{Found, Kind},
+    trigger::Trigger,
     value,
 };
 
@@ -86,13 +87,22 @@ impl Patterns {
         }
     }
 
-    pub(super) fn collect(&self, text: &str, found: &mut Vec<Found>) {
-        self.private_keys(text, found);
-        groups(&self.jwt, text, Kind::Jwt, found, |_| true);
-        groups(&self.known_key, text, Kind::ApiKey, found, is_known_key);
+    pub(super) fn collect(&self, trigger: &Trigger, text: &str, found: &mut Vec<Found>) {
+        // What a pattern needs is looked for first: that costs next to nothing.
+        if text.contains("PRIVATE KEY") {
+            self.private_keys(text, found);
+        }
+        if text.contains("eyJ") {
+            groups(&self.jwt, text, Kind::Jwt, found, |_| true);
+        }
+        if trigger.has_known_key(text) {
+            groups(&self.known_key, text, Kind::ApiKey, found, is_known_key);
+            self.aws_secrets(text, found);
+        }
         groups(&self.credentials, text, Kind::Authorization, found, value::are_credentials);
-        groups(&self.url_password, text, Kind::UrlPassword, found, is_url_password);
-        self.aws_secrets(text, found);
+        if text.contains('@') {
+            groups(&self.url_password, text, Kind::UrlPassword, found, is_url_password);
+        }
     }
 
     fn private_keys(&self, text: &str, found: &mut Vec<Found>) {

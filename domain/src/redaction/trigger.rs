@@ -6,8 +6,8 @@
 use regex::bytes::{Regex, RegexBuilder};
 
 /// Words that a secret's name ends with.
-pub(super) const NAME_WORDS: &str = "secrets?|token|passw(?:or)?ds?|passphrase|passcode|pass|pwd|keys?|\
-     credentials?|authorization|auth|jwt";
+pub(super) const NAME_WORDS: &str = "secrets?|token|passw(?:or)?ds?|passphrase|passcode|pwd|\
+     credentials?|authorization|auth|jwt|[a-z0-9_.-](?:pass|keys?)";
 
 /// Beginnings of keys whose form is known, without those that `pattern` looks at more closely.
 const KNOWN: &str = concat!(
@@ -18,13 +18,17 @@ const KNOWN: &str = concat!(
     r"nvapi-|rubygems_|gls[a-z]_|whsec_|sntry[su]_|lin_api_|hvs\.|AGE-SECRET-KEY-|eyJ[A-Za-z0-9_-]{8}",
 );
 
+/// One automaton for everything, and one for the keys alone.
 #[derive(Debug)]
-pub(super) struct Trigger(Regex);
+pub(super) struct Trigger {
+    any: Regex,
+    known_key: Regex,
+}
 
 impl Trigger {
     pub(super) fn new() -> Self {
         let gap = r#"(?:[\\"'`\x20\t\])]|\\[rnt])*"#;
-        let pattern = [
+        let any = [
             format!(r"(?i:(?:{NAME_WORDS})(?:[_-]?[0-9]{{1,3}})?{gap}[:=>])"),
             format!(r"(?i:--[a-z0-9_.-]*(?:{NAME_WORDS})(?:[_-]?[0-9]{{1,3}})?(?:\x20|\t|\\t))"),
             r"(?i:(?:bearer|basic)(?:\x20|\t|\\t)+[a-z0-9._~+/=-]{6})".to_owned(),
@@ -33,14 +37,23 @@ impl Trigger {
             // An ASCII character that did not need an escape may be part of any of the above.
             r"\\u00[2-7]".to_owned(),
             KNOWN.to_owned(),
-        ]
-        .join("|");
-        let built = RegexBuilder::new(&pattern).unicode(false).build();
-        #[expect(clippy::expect_used, reason = "the pattern is fixed, and every test uses it")]
-        Self(built.expect("the pattern is a regular expression"))
+        ];
+        Self { any: compiled(&any.join("|")), known_key: compiled(KNOWN) }
     }
 
+    /// Whether there may be any secret.
     pub(super) fn is_in(&self, text: &str) -> bool {
-        self.0.is_match(text.as_bytes())
+        self.any.is_match(text.as_bytes())
     }
+
+    /// Whether there may be a key whose form is known.
+    pub(super) fn has_known_key(&self, text: &str) -> bool {
+        self.known_key.is_match(text.as_bytes())
+    }
+}
+
+fn compiled(pattern: &str) -> Regex {
+    let built = RegexBuilder::new(pattern).unicode(false).build();
+    #[expect(clippy::expect_used, reason = "the pattern is fixed, and every test uses it")]
+    built.expect("the pattern is a regular expression")
 }

@@ -111,7 +111,7 @@ proptest! {
     fn the_quick_look_misses_nothing(text in text_with_words()) {
         let rules = &*RULES;
         let mut found = Vec::new();
-        rules.patterns.collect(&text, &mut found);
+        rules.patterns.collect(&rules.trigger, &text, &mut found);
         rules.assignments.collect(&text, &mut found);
         prop_assert!(found.is_empty() || rules.trigger.is_in(&text), "{text:?}");
         let raw = serde_json::to_string(&text).unwrap();
