@@ -33,7 +33,9 @@ mod plan;
 mod position;
 mod read;
 mod recorded;
+mod redact;
 pub mod repair;
+mod replay;
 #[cfg(test)]
 mod sample;
 mod seal;

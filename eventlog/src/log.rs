@@ -6,7 +6,10 @@ use std::{
     thread::JoinHandle,
 };
 
-use domain::ids::{RunId, ThreadId};
+use domain::{
+    ids::{RunId, ThreadId},
+    redaction::Redactor,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
@@ -22,8 +25,10 @@ use crate::{
     position::{Position, Seq},
     read::{EventFilter, ReadError, RunQuery},
     recorded::RecordedEvent,
+    redact,
+    replay::Replay,
     sealer::{self, Sealer},
-    store::{EngineStore, LogStore, StreamSummary},
+    store::{EngineStore, LogStore, StoreError, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
     verify::{self, ExportedHead, Report, VerifyError, VerifyRequest},
@@ -42,6 +47,7 @@ struct Inner {
     keyring: Arc<Keyring>,
     head: watch::Receiver<Position>,
     condition: Arc<Condition>,
+    redactor: Option<Arc<Redactor>>,
     lock: Mutex<Option<FolderLock>>,
 }
 
@@ -89,14 +95,19 @@ impl EventLog {
             store: RwLock::new(Some(parts.store)),
             head,
             condition,
+            redactor: options.redactor,
             lock: Mutex::new(parts.lock),
         })))
     }
 
-    /// Records 1..n events in one stream, all or none. Answers when they are durable.
+    /// Records 1..n events in one stream, all or none. Answers when they are durable. Secrets in
+    /// them are masked first: the answer has what was written.
     ///
     /// A call that is cancelled may still record them: use an idempotency key to find out.
-    pub async fn append(&self, append: Append) -> Result<Appended, AppendError> {
+    pub async fn append(&self, mut append: Append) -> Result<Appended, AppendError> {
+        if let Some(redactor) = &self.0.redactor {
+            append.events.iter_mut().for_each(|event| redact::redact(redactor, event));
+        }
         if let Err(reason) = append.check() {
             return Err(AppendError::Invalid { stream: append.stream, reason });
         }

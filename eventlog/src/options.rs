@@ -2,6 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
+use domain::redaction::Redactor;
 use jiff::Timestamp;
 
 use crate::keyring::MasterKey;
@@ -16,12 +17,16 @@ pub struct Options {
     pub clock: Clock,
     /// Wraps the keys of threads. A log in memory has none.
     pub master_key: MasterKey,
+    /// Masks secrets in content and metadata before anything is done with them; none writes down
+    /// what it is given.
+    pub redactor: Option<Arc<Redactor>>,
 }
 
 impl Options {
-    /// Options with this clock, and a master key that is generated in the folder.
+    /// Options with this clock, a master key that is generated in the folder, and the usual masking
+    /// of secrets.
     pub fn new(clock: Clock) -> Self {
-        Self { clock, master_key: MasterKey::default() }
+        Self { clock, master_key: MasterKey::default(), redactor: Some(Redactor::standard()) }
     }
 }
 
