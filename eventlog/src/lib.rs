@@ -12,6 +12,7 @@
 //! `format` (the version of both).
 
 pub mod append;
+pub mod bench;
 pub mod chain;
 mod codec;
 mod condition;
@@ -67,6 +68,7 @@ pub use options::{Clock, Options};
 pub use position::{Position, Seq};
 pub use read::{EventFilter, ReadError, RunQuery};
 pub use recorded::RecordedEvent;
+pub use replay::{Replay, ReplayError};
 pub use seal::{ErasedRecord, Opened, Seal};
 pub use sealer::Sealer;
 pub use secret::{InvalidKey, SecretKey};

@@ -22,7 +22,7 @@ const COMMAND_CHARS_MAX: usize = 200;
 pub struct Holder {
     /// The process.
     pub pid: u32,
-    /// Its command line, shortened.
+    /// The program and what it does.
     pub command: String,
     /// Since when.
     pub since: Timestamp,
@@ -81,7 +81,12 @@ fn read_holder(file: &mut File) -> Option<Holder> {
     serde_json::from_str(&text).ok()
 }
 
+/// The program and what it does. The rest of the command line stays out of the folder: it may be a
+/// prompt, and what is said on a thread must be nowhere in plain.
 fn command() -> String {
-    let words: Vec<String> = std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
-    words.join(" ").chars().take(COMMAND_CHARS_MAX).collect()
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let program = words.next().unwrap_or_default();
+    let is_plain = |word: &String| word.chars().all(|letter| letter.is_ascii_lowercase());
+    let command = [program].into_iter().chain(words.find(is_plain)).collect::<Vec<_>>().join(" ");
+    command.chars().take(COMMAND_CHARS_MAX).collect()
 }

@@ -16,6 +16,7 @@ use crate::{
     append::{Append, AppendError, Appended},
     codec::digest,
     condition::{Condition, Health, Stats},
+    engine::Engine,
     erase::EraseError,
     keyring::Keyring,
     lock::FolderLock,
@@ -197,6 +198,18 @@ impl EventLog {
     /// Events of the whole log after a position, ascending.
     pub fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, ReadError> {
         Ok(self.store()?.read_all(after, limit)?)
+    }
+
+    /// Reads the whole log after a position in order, and checks each event against the chains.
+    pub fn replay(&self, after: Position) -> Result<Replay, ReadError> {
+        Ok(Replay::new(self.store()?, after))
+    }
+
+    /// Space on disk, in bytes; 0 in memory.
+    pub fn disk_bytes(&self) -> Result<u64, ReadError> {
+        let store = self.store()?;
+        let engine = store.engine().map(Engine::disk_bytes).transpose().map_err(StoreError::Engine)?;
+        Ok(engine.unwrap_or(0))
     }
 
     /// The seq of a stream's last event; none if there is no such stream.

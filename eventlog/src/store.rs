@@ -11,7 +11,7 @@
 //! `EngineStore` keeps the rules on any ordered engine. A distributed one can keep them with one
 //! message per group. One suite (`conformance`) is run against each.
 
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
 use jiff::Timestamp;
 
@@ -164,6 +164,9 @@ pub enum StoreError {
     Injected,
 }
 
+/// Is shown an event and the bytes that its hash covers, and says whether it wants more.
+pub type Replayed<'a> = dyn FnMut(RecordedEvent, &[u8]) -> ControlFlow<()> + 'a;
+
 /// A backend of the log. See the module for the rules.
 pub trait LogStore: Send + Sync {
     /// The keys that its records are sealed with.
@@ -184,6 +187,8 @@ pub trait LogStore: Send + Sync {
     fn key_use(&self, stream: &StreamId, key: &IdempotencyKey) -> Result<Option<KeyUse>, StoreError>;
     /// Events after a position, ascending.
     fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError>;
+    /// Shows events after a position, ascending, with the bytes that their hashes cover.
+    fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError>;
     /// Events of a stream after a seq, ascending.
     fn read_stream(
         &self,

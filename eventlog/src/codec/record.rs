@@ -151,6 +151,11 @@ pub(crate) fn outline(bytes: &[u8]) -> Result<Outline, DecodeError> {
     }
 }
 
+/// What the hash of a record covers, beside the hash before it.
+pub(crate) fn hashed(bytes: &[u8]) -> &[u8] {
+    bytes.split_last_chunk::<HASH_BYTES>().map_or(&[], |(hashed, _)| hashed)
+}
+
 /// Whether the record's body is sealed.
 pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
     bytes.first() == Some(&SEALED_VERSION)

@@ -78,7 +78,8 @@ pub fn encode(event: &Event) -> Result<Encoded, serde_json::Error> {
         | Event::Model(_)
         | Event::Tool(_)
         | Event::Delegation(_)
-        | Event::Subagent(_) => Event::SCHEMA_VERSION,
+        | Event::Subagent(_)
+        | Event::Registry(_) => Event::SCHEMA_VERSION,
     };
     Ok(Encoded {
         event_type: event.event_type().to_owned(),
@@ -106,6 +107,14 @@ pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
         recorded_at: recorded.recorded_at,
         event: decode_event(recorded)?,
     })
+}
+
+impl RecordedEvent {
+    /// Reads the record as a fact, in whichever stream it is: the registry has facts too, which
+    /// belong to no thread.
+    pub fn fact(&self) -> Result<Event, UndecodableEvent> {
+        decode_event(self)
+    }
 }
 
 fn decode_event(recorded: &RecordedEvent) -> Result<Event, UndecodableEvent> {

@@ -2,7 +2,9 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use super::{Commit, CommitGroup, Head, KeyUse, LogStore, StoreError, StoredEvent, StreamSummary, Tail};
+use super::{
+    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StoredEvent, StreamSummary, Tail,
+};
 use crate::{
     append::IdempotencyKey,
     codec::{DecodeError, record},
@@ -111,6 +113,27 @@ impl LogStore for EngineStore {
         collect(&*self.engine.view(), EVENTS, &range, limit, &mut |_, value| {
             self.decode_event(value).map(Some)
         })
+    }
+
+    fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError> {
+        let range = KeyRange::after(&keys::event::encode(after), &keys::event::prefix());
+        let (mut left, mut failure) = (limit, None);
+        if limit == 0 {
+            return Ok(());
+        }
+        self.engine.view().scan(EVENTS, &range, Direction::Forward, &mut |_, value| {
+            let shown = self.decode_event(value).map(|event| visit(event, record::hashed(value)));
+            left -= 1;
+            match shown {
+                Ok(flow) if left > 0 => flow,
+                Ok(_) => ControlFlow::Break(()),
+                Err(error) => {
+                    failure = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        failure.map_or(Ok(()), Err)
     }
 
     fn read_stream(

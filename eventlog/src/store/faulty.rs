@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Commit, CommitGroup, Head, KeyUse, LogStore, StoreError, StreamSummary, Tail};
+use super::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
 use crate::{
     append::IdempotencyKey,
     engine::Engine,
@@ -79,6 +79,10 @@ impl LogStore for FaultyStore {
 
     fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError> {
         self.inner.read_all(after, limit)
+    }
+
+    fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError> {
+        self.inner.replay(after, limit, visit)
     }
 
     fn read_stream(
