@@ -37,6 +37,35 @@ async fn no_acknowledged_event_is_missing_after_a_crash() {
     assert!(in_the_middle * 4 > ROUNDS, "only {in_the_middle} of {ROUNDS} kills hit a demo at work");
 }
 
+/// Kills that are meant for the demo's first moments.
+const EARLY_ROUNDS: usize = 24;
+/// A demo makes its data folder in about so long.
+const START_MS: u64 = 150;
+
+// A folder that was being made when the process was killed can be used as if nothing had been.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_demo_that_is_killed_at_its_start_leaves_no_folder_that_cannot_be_opened() {
+    let mut seed = Seed::from_time();
+    println!("{seed}");
+    let moments: Vec<u64> = (0..EARLY_ROUNDS).map(|_| seed.below(START_MS)).collect();
+    for some in moments.chunks(AT_ONCE) {
+        futures::future::join_all(some.iter().map(|after| early(Duration::from_millis(*after)))).await;
+    }
+}
+
+async fn early(after: Duration) {
+    let remit = remit();
+    killed_demo(&remit, after).await;
+    let expected = if remit.data().join("log").is_dir() { 0 } else { 3 };
+    let runs = remit.run(&["runs", "--json"]).await;
+    assert_eq!(runs.code, Some(expected), "killed after {after:?}: {}", runs.stderr);
+    let served = remit.serve(&[]).await;
+    let client = tests::client::Client::new(&served.url);
+    let (_, run) = client.run_to_end("Look at the files here").await;
+    assert_eq!(text(&run, "status"), "success", "killed after {after:?}: {run}");
+    served.crash().await;
+}
+
 /// Whether the demo was at work when it was killed.
 async fn round(after: Duration) -> bool {
     let remit = remit();
@@ -64,7 +93,7 @@ async fn round(after: Duration) -> bool {
 
 /// Kills the demo and gives the most turns that it showed of each agent, by its line's beginning.
 async fn killed_demo(remit: &Remit, after: Duration) -> BTreeMap<String, usize> {
-    let mut child = remit.command(&["demo", "files"]).spawn().unwrap();
+    let mut child = remit.command(&["demo", "."]).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut observed = BTreeMap::new();
     let moment = Instant::now() + after;
