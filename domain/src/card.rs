@@ -114,6 +114,7 @@ impl CardHead {
             | Event::Run(_)
             | Event::Model(_)
             | Event::Tool(_)
+            | Event::Registry(_)
             | Event::Foreign(_) => {}
         }
     }

@@ -118,7 +118,7 @@ impl Decider for Delegation {
                     running.evolve_started(started);
                 }
             }
-            Event::Thread(_) | Event::Run(_) | Event::Model(_) | Event::Foreign(_) => {}
+            Event::Thread(_) | Event::Run(_) | Event::Model(_) | Event::Registry(_) | Event::Foreign(_) => {}
         }
     }
 }

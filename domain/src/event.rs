@@ -9,6 +9,7 @@ mod delegation;
 mod family;
 mod foreign;
 mod model;
+mod registry;
 mod run;
 mod subagent;
 mod thread;
@@ -25,6 +26,7 @@ pub use self::{
     },
     foreign::ForeignEvent,
     model::{LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried},
+    registry::{ErasureReason, ErasureRequested, RegistryEvent, ThreadErased},
     run::{
         Cap, CapAction, CapAxis, RunEnded, RunEvent, RunFailed, RunSettings, RunStatus, RunStatusChanged,
         RunStopReason,
@@ -54,6 +56,8 @@ pub enum Category {
     Middleware,
     /// What a run returned.
     Outputs,
+    /// What happened beside the threads: erasures.
+    Registry,
     /// The life of a run.
     Run,
     /// What a subagent did; stays out of message feeds.
@@ -70,13 +74,14 @@ pub enum Category {
 
 impl Category {
     /// Every category, in the order of their names.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Context,
         Self::Delegation,
         Self::Error,
         Self::Message,
         Self::Middleware,
         Self::Outputs,
+        Self::Registry,
         Self::Run,
         Self::Subagent,
         Self::Thread,
@@ -94,6 +99,7 @@ impl Category {
             Self::Message => "message",
             Self::Middleware => "middleware",
             Self::Outputs => "outputs",
+            Self::Registry => "registry",
             Self::Run => "run",
             Self::Subagent => "subagent",
             Self::Thread => "thread",
@@ -163,6 +169,8 @@ pub enum Event {
     Delegation(DelegationEvent),
     /// What a subagent did.
     Subagent(SubagentEvent),
+    /// What happened beside the threads. It is in the registry, which no thread's fold reads.
+    Registry(RegistryEvent),
     /// A fact that somebody else recorded; carried, shown and exported as it is.
     Foreign(ForeignEvent),
 }
@@ -180,6 +188,7 @@ impl Event {
             Self::Tool(event) => event.event_type(),
             Self::Delegation(event) => event.event_type(),
             Self::Subagent(event) => event.event_type(),
+            Self::Registry(event) => event.event_type(),
             Self::Foreign(event) => &event.event_type,
         }
     }
@@ -193,6 +202,7 @@ impl Event {
             Self::Tool(event) => event.category().as_str(),
             Self::Delegation(event) => event.category().as_str(),
             Self::Subagent(event) => event.category().as_str(),
+            Self::Registry(event) => event.category().as_str(),
             Self::Foreign(event) => &event.category,
         }
     }
@@ -206,6 +216,7 @@ impl Event {
             Self::Tool(event) => event.content(),
             Self::Delegation(event) => event.content(),
             Self::Subagent(event) => event.content(),
+            Self::Registry(event) => event.content(),
             Self::Foreign(event) => Ok(event.content.clone()),
         }
     }
@@ -216,7 +227,7 @@ impl Event {
             Self::Run(event) => event.metadata(),
             Self::Model(event) => event.metadata(),
             Self::Subagent(event) => event.metadata(),
-            Self::Thread(_) | Self::Tool(_) | Self::Delegation(_) => Map::new(),
+            Self::Thread(_) | Self::Tool(_) | Self::Delegation(_) | Self::Registry(_) => Map::new(),
             Self::Foreign(event) => event.metadata.clone(),
         }
     }
@@ -230,6 +241,7 @@ impl Event {
             ToolEvent::TYPES,
             DelegationEvent::TYPES,
             SubagentEvent::TYPES,
+            RegistryEvent::TYPES,
         ]
         .concat()
     }
@@ -242,7 +254,8 @@ impl Event {
             .or_else(|| ModelEvent::parse(event_type, content).map(|read| read.map(Self::Model)))
             .or_else(|| ToolEvent::parse(event_type, content).map(|read| read.map(Self::Tool)))
             .or_else(|| DelegationEvent::parse(event_type, content).map(|read| read.map(Self::Delegation)))
-            .or_else(|| SubagentEvent::parse(event_type, content).map(|read| read.map(Self::Subagent)))?;
+            .or_else(|| SubagentEvent::parse(event_type, content).map(|read| read.map(Self::Subagent)))
+            .or_else(|| RegistryEvent::parse(event_type, content).map(|read| read.map(Self::Registry)))?;
         Some(parsed.map_err(|source| UnreadableContent { event_type: event_type.to_owned(), source }))
     }
 }

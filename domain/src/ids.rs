@@ -139,6 +139,8 @@ uuid_ids! {
     EventId("event_id");
     /// Names one delegation: the key of everything about it.
     DelegationId("delegation_id");
+    /// Names one erasure.
+    ErasureId("erasure_id");
 }
 
 impl UserId {

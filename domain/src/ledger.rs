@@ -128,7 +128,12 @@ impl LedgerEntry {
         match &logged.event {
             Event::Delegation(event) => Self::fold_delegation(entry, logged, event),
             Event::Subagent(event) => entry.map(|entry| entry.with_subagent(logged, event)),
-            Event::Thread(_) | Event::Run(_) | Event::Model(_) | Event::Tool(_) | Event::Foreign(_) => entry,
+            Event::Thread(_)
+            | Event::Run(_)
+            | Event::Model(_)
+            | Event::Tool(_)
+            | Event::Registry(_)
+            | Event::Foreign(_) => entry,
         }
     }
 

@@ -169,6 +169,7 @@ impl OpenRun {
             | Event::Tool(_)
             | Event::Delegation(_)
             | Event::Subagent(_)
+            | Event::Registry(_)
             | Event::Foreign(_) => {}
         }
     }

@@ -44,6 +44,11 @@ impl Sealer {
         self.open_in(thread_scope(thread_id), bytes)
     }
 
+    /// Whether the thread was erased, so that nothing of it opens.
+    pub fn is_erased(&self, thread_id: &ThreadId) -> bool {
+        self.0.is_destroyed(thread_scope(thread_id))
+    }
+
     /// Seals bytes with the run's key, so that they are forgotten with the run or its thread.
     pub fn seal_run(&self, thread_id: &ThreadId, run_id: &RunId, bytes: &[u8]) -> Vec<u8> {
         self.seal_in(run_scope(thread_id, run_id), bytes)

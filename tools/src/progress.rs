@@ -108,7 +108,7 @@ impl Progress {
             Event::Run(event) => self.take_run(logged, event),
             Event::Model(event) => self.take_model(event),
             Event::Delegation(_) | Event::Subagent(_) => self.take_delegation(logged),
-            Event::Thread(_) | Event::Tool(_) | Event::Foreign(_) => Changed::Nothing,
+            Event::Thread(_) | Event::Tool(_) | Event::Registry(_) | Event::Foreign(_) => Changed::Nothing,
         }
     }
 

@@ -63,6 +63,7 @@ impl AgentEvent {
             )
             | Event::Thread(_)
             | Event::Subagent(_)
+            | Event::Registry(_)
             | Event::Foreign(_) => None,
         }
     }
@@ -85,6 +86,7 @@ impl AgentEvent {
             | Event::Run(_)
             | Event::Model(_)
             | Event::Delegation(_)
+            | Event::Registry(_)
             | Event::Foreign(_) => None,
         }
     }

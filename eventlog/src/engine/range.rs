@@ -2,6 +2,8 @@
 
 use std::ops::{Bound, RangeBounds};
 
+use super::Direction;
+
 /// A range of keys in byte order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRange {
@@ -35,6 +37,16 @@ impl KeyRange {
     /// The keys from `first` to `last`, both included.
     pub fn between(first: &[u8], last: &[u8]) -> Self {
         Self { start: Bound::Included(first.to_vec()), end: Bound::Included(last.to_vec()) }
+    }
+
+    /// What is left of the range behind a key, for whoever reads in this direction.
+    #[must_use]
+    pub fn beyond(self, key: &[u8], direction: Direction) -> Self {
+        let bound = Bound::Excluded(key.to_vec());
+        match direction {
+            Direction::Forward => Self { start: bound, ..self },
+            Direction::Backward => Self { end: bound, ..self },
+        }
     }
 
     /// Whether no key can be inside; such a range must not reach an ordered map, which would panic.

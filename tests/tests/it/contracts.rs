@@ -126,6 +126,7 @@ fn the_schemas_list_the_values_of_the_domains_enums() {
     check(&field("subagent.end", "stop_reason"), variants_of::<domain::status_contract::StopReason>());
     check(&field("subagent.end", "cancel_reason"), variants_of::<domain::event::CancelReason>());
     check(&field("subagent.receipt", "outcome"), variants_of::<domain::receipt::ReceiptOutcome>());
+    check(&field("thread.erased", "reason"), variants_of::<domain::event::ErasureReason>());
     check(&field("tool.started", "side_effect"), variants_of::<domain::tool_spec::SideEffect>());
     check("/$defs/cap/properties/axis/enum", variants_of::<domain::event::CapAxis>());
     check("/$defs/cap/properties/action/enum", variants_of::<domain::event::CapAction>());
