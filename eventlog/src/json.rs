@@ -2,7 +2,10 @@
 //!
 //! Nothing here knows what the text means.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, LazyLock},
+};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned, ser};
 use serde_json::value::RawValue;
@@ -25,16 +28,21 @@ impl Json {
 
     /// The value `{}`: metadata with nothing to say.
     pub fn empty_object() -> Self {
-        Self("{}".into())
+        static EMPTY: LazyLock<Json> = LazyLock::new(|| Json("{}".into()));
+        EMPTY.clone()
     }
 
     /// The value `null`: content that was erased.
     pub fn null() -> Self {
-        Self("null".into())
+        static NULL: LazyLock<Json> = LazyLock::new(|| Json("null".into()));
+        NULL.clone()
     }
 
     /// Wraps text that was checked before it was stored; the hash of its record vouches for it.
     pub(crate) fn from_stored(text: &str) -> Self {
+        if text == "{}" {
+            return Self::empty_object();
+        }
         Self(text.into())
     }
 

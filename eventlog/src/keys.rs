@@ -28,6 +28,7 @@ use crate::{
     codec::{DecodeError, bytes::Reader},
     engine::{Access, Keyspace},
     position::{Position, Seq},
+    stream_id::StreamId,
 };
 
 pub(crate) mod commit;
@@ -52,6 +53,9 @@ pub(crate) enum KeyKind {
     Commit = 7,
     Meta = 8,
 }
+
+/// Follows each name that is hashed.
+const BETWEEN_NAMES: u8 = 0xff;
 
 /// Records in position order.
 pub(crate) const EVENTS: Keyspace = Keyspace { name: "events", access: Access::Scanned };
@@ -81,14 +85,22 @@ fn after_kind(key: &[u8], kind: KeyKind) -> Result<Reader<'_>, DecodeError> {
     }
 }
 
-/// Hashes names into a fixed width. The byte between names occurs in no UTF-8 text.
-fn name_hash<const N: usize>(names: &[&str]) -> [u8; N] {
-    let mut hasher = blake3::Hasher::new();
+/// Hashes a stream's name and names within it into a fixed width, at most 32 bytes. The byte
+/// between names occurs in no UTF-8 text.
+fn name_hash<const N: usize>(stream: &StreamId, names: &[&str]) -> [u8; N] {
+    let (front, id) = stream.parts();
+    let mut bytes = Vec::with_capacity(160);
+    bytes.extend_from_slice(front.as_bytes());
+    bytes.extend_from_slice(id.as_bytes());
+    bytes.push(BETWEEN_NAMES);
     for name in names {
-        hasher.update(name.as_bytes()).update(&[0xff]);
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(BETWEEN_NAMES);
     }
     let mut hash = [0; N];
-    hasher.finalize_xof().fill(&mut hash);
+    for (to, from) in hash.iter_mut().zip(blake3::hash(&bytes).as_bytes()) {
+        *to = *from;
+    }
     hash
 }
 

@@ -14,7 +14,6 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     append::{Append, AppendError, Appended},
-    codec::digest,
     condition::{Condition, Health, Stats},
     engine::Engine,
     erase::EraseError,
@@ -109,12 +108,8 @@ impl EventLog {
         if let Some(redactor) = &self.0.redactor {
             append.events.iter_mut().for_each(|event| redact::redact(redactor, event));
         }
-        if let Err(reason) = append.check() {
-            return Err(AppendError::Invalid { stream: append.stream, reason });
-        }
-        let digest = append.idempotency_key.is_some().then(|| digest::content_digest(&append));
         let (reply, answer) = oneshot::channel();
-        let request = AppendRequest { checked: Checked { append, digest }, reply };
+        let request = AppendRequest { checked: Checked::new(append)?, reply };
         let queue = self.0.queue.as_ref().ok_or(AppendError::Closed)?;
         if queue.send(Request::Append(Box::new(request))).await.is_err() {
             return Err(self.refusal());

@@ -6,16 +6,15 @@
 
 use std::{collections::HashMap, ops::Range, sync::Arc};
 
-use domain::ids::RunId;
 use jiff::Timestamp;
 
 use crate::{
     append::{Append, AppendError, Appended, IdempotencyKey},
     chain::{self, Hash},
-    codec::record,
+    codec::{EncodeError, digest, record},
     keyring::{Found, ScopeId},
     keys,
-    new_event::NewEvent,
+    new_event::{NewEvent, Scope},
     position::{Position, Seq},
     recorded::{EventHashes, Place, RecordedEvent},
     seal::{self, Opened, Purpose, Seal},
@@ -27,10 +26,47 @@ use crate::{
 /// Tails that are kept in memory between commits: about 200 bytes each. A miss costs one read.
 const TAILS_MAX: usize = 4_096;
 
-/// An append whose own rules are checked, with the digest of its content if it has a key.
+/// An append whose own rules are checked, with all that can be made of it before it has a place:
+/// whoever appends does that, so that the one writer need not.
 pub(crate) struct Checked {
-    pub(crate) append: Append,
-    pub(crate) digest: Option<Hash>,
+    append: Append,
+    /// Of its content, if it has an idempotency key.
+    digest: Option<Hash>,
+    stream: ScopeId,
+    hashes: Vec<EventHashes>,
+}
+
+impl Checked {
+    /// Checks an append and hashes its names.
+    pub(crate) fn new(append: Append) -> Result<Self, AppendError> {
+        if let Err(reason) = append.check() {
+            return Err(AppendError::Invalid { stream: append.stream, reason });
+        }
+        let digest = append.idempotency_key.is_some().then(|| digest::content_digest(&append));
+        let stream = ScopeId(keys::stream_entry::hash(&append.stream));
+        let mut hashes: Vec<EventHashes> = Vec::with_capacity(append.events.len());
+        let mut last: Option<&Scope> = None;
+        for event in &append.events {
+            let hashed = match hashes.last() {
+                Some(same) if last == Some(&event.scope) => *same,
+                _ => EventHashes::of(&append.stream, stream, &event.scope),
+            };
+            hashes.push(hashed);
+            last = Some(&event.scope);
+        }
+        Ok(Self { append, digest, stream, hashes })
+    }
+
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.append.body_bytes()
+    }
+}
+
+/// A new event, what it is indexed under, and what it is sealed with.
+struct Prepared {
+    event: NewEvent,
+    hashes: EventHashes,
+    scope_key: Option<Arc<SecretKey>>,
 }
 
 /// What becomes of one append when the commit succeeds.
@@ -69,18 +105,13 @@ impl Planner {
 
     /// Decides about one append.
     pub(crate) fn admit(&mut self, checked: Checked, recorded_at: Timestamp) -> Verdict {
-        let Checked { append, digest } = checked;
-        self.try_admit(append, digest, recorded_at).unwrap_or_else(Verdict::Refused)
+        self.try_admit(checked, recorded_at).unwrap_or_else(Verdict::Refused)
     }
 
-    fn try_admit(
-        &mut self,
-        append: Append,
-        digest: Option<Hash>,
-        recorded_at: Timestamp,
-    ) -> Result<Verdict, AppendError> {
+    fn try_admit(&mut self, checked: Checked, recorded_at: Timestamp) -> Result<Verdict, AppendError> {
+        let Checked { append, digest, stream: scope, hashes } = checked;
         let Append { stream, expected, idempotency_key, events } = append;
-        let stream_key = self.stream_key(&stream)?;
+        let stream_key = self.stream_key(&stream, scope)?;
         if let (Some(key), Some(digest)) = (&idempotency_key, digest)
             && let Some(repeat) = self.find_repeat(&stream, key, &stream_key.digests(digest))?
         {
@@ -92,8 +123,7 @@ impl Planner {
             return Err(AppendError::Conflict { stream, expected, actual });
         }
         let stream_key = self.ready_key(&stream, stream_key, tail)?;
-        let scope_keys = self.scope_keys(&stream, &stream_key, &events)?;
-        let events = events.into_iter().zip(scope_keys).collect();
+        let events = self.prepare(&stream, &stream_key, events, hashes)?;
         let range = self.place(&stream, tail, events, recorded_at)?;
         if let (Some(key), Some(digest)) = (idempotency_key, digest) {
             let Digests { plain, keyed } = stream_key.digests(digest);
@@ -105,11 +135,10 @@ impl Planner {
     }
 
     /// The stream's key as it is before the append is accepted.
-    fn stream_key(&self, stream: &StreamId) -> Result<StreamKey, AppendError> {
+    fn stream_key(&self, stream: &StreamId, scope: ScopeId) -> Result<StreamKey, AppendError> {
         let StreamId::Thread(_) = stream else {
             return Ok(StreamKey::Plain);
         };
-        let scope = ScopeId(keys::stream_entry::hash(stream));
         let found = self.store.keyring().find(scope).map_err(StoreError::Keys).map_err(storage(stream))?;
         match found {
             Found::Live(key) => Ok(StreamKey::Live(scope, key)),
@@ -148,42 +177,40 @@ impl Planner {
         }
     }
 
-    /// What each event is sealed with: the key of its run, or the stream's.
-    fn scope_keys(
+    /// Finds what each event is sealed with: the key of its run, or the stream's.
+    fn prepare(
         &self,
         stream: &StreamId,
         stream_key: &StreamKey,
-        events: &[NewEvent],
-    ) -> Result<Vec<Option<Arc<SecretKey>>>, AppendError> {
-        let StreamKey::Live(thread, key) = stream_key else {
-            return Ok(vec![None; events.len()]);
-        };
-        let mut keys: Vec<Option<Arc<SecretKey>>> = Vec::with_capacity(events.len());
-        let mut last: Option<&NewEvent> = None;
-        for event in events {
-            let is_same = last.is_some_and(|last| last.scope.run_id == event.scope.run_id);
-            let key = match (&event.scope.run_id, keys.last()) {
-                (None, _) => Some(Arc::clone(key)),
-                (Some(_), Some(key)) if is_same => key.clone(),
-                (Some(run_id), _) => Some(self.run_key(stream, *thread, run_id)?),
+        events: Vec<NewEvent>,
+        hashes: Vec<EventHashes>,
+    ) -> Result<Vec<Prepared>, AppendError> {
+        let mut prepared: Vec<Prepared> = Vec::with_capacity(events.len());
+        for (event, hashes) in events.into_iter().zip(hashes) {
+            let scope_key = match (stream_key, hashes.run, prepared.last()) {
+                (StreamKey::Plain | StreamKey::New(_), _, _) => None,
+                (StreamKey::Live(_, key), None, _) => Some(Arc::clone(key)),
+                (StreamKey::Live(..), run, Some(last)) if last.hashes.run == run => last.scope_key.clone(),
+                (StreamKey::Live(thread, _), Some(run), _) => {
+                    Some(self.run_key(stream, *thread, run, &event)?)
+                }
             };
-            keys.push(key);
-            last = Some(event);
+            prepared.push(Prepared { event, hashes, scope_key });
         }
-        Ok(keys)
+        Ok(prepared)
     }
 
     fn run_key(
         &self,
         stream: &StreamId,
         thread: ScopeId,
-        run_id: &RunId,
+        run: ScopeId,
+        event: &NewEvent,
     ) -> Result<Arc<SecretKey>, AppendError> {
-        let scope = ScopeId(keys::run_entry::hash(stream, run_id));
-        let key = self.store.keyring().find_or_create(thread, scope);
+        let key = self.store.keyring().find_or_create(thread, run);
         key.map_err(StoreError::Keys)
             .map_err(storage(stream))?
-            .ok_or_else(|| AppendError::Erased { stream: stream.clone(), run_id: Some(run_id.clone()) })
+            .ok_or_else(|| AppendError::Erased { stream: stream.clone(), run_id: event.scope.run_id.clone() })
     }
 
     /// Looks for an earlier append under the key, planned or recorded.
@@ -219,20 +246,20 @@ impl Planner {
         &mut self,
         stream: &StreamId,
         tail: Option<Tail>,
-        events: Vec<(NewEvent, Option<Arc<SecretKey>>)>,
+        events: Vec<Prepared>,
         recorded_at: Timestamp,
     ) -> Result<Range<usize>, AppendError> {
         let start = self.events.len();
         let mut tail = tail.unwrap_or(Tail { seq: Seq::ZERO, hash: chain::START, position: Position::ZERO });
         let mut head = self.head;
-        for (event, scope_key) in events {
+        for Prepared { event, hashes, scope_key } in events {
             let (position, seq) = (head.position.next(), tail.seq.next());
             let place = Place { position, stream: stream.clone(), seq, recorded_at };
             let mut event = RecordedEvent::new(event, place);
             if let Some(scope_key) = scope_key {
                 event.seal = Seal::Opened(self.new_seal(&scope_key, &event.event_type));
             }
-            let stored = match store_event(event, &tail.hash) {
+            let stored = match store_event(event, hashes, &tail.hash) {
                 Ok(stored) => stored,
                 Err(error) => {
                     self.events.truncate(start);
@@ -317,8 +344,11 @@ impl Planner {
 }
 
 /// Encodes an event, hashes it, and puts the hash into both.
-fn store_event(mut event: RecordedEvent, previous: &Hash) -> Result<StoredEvent, crate::codec::EncodeError> {
-    let hashes: EventHashes = event.hashes();
+fn store_event(
+    mut event: RecordedEvent,
+    hashes: EventHashes,
+    previous: &Hash,
+) -> Result<StoredEvent, EncodeError> {
     let mut record = record::encode_hashed(&event, &hashes)?;
     event.hash = chain::event_hash(previous, &record);
     record.extend_from_slice(&event.hash);

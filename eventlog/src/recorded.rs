@@ -61,6 +61,7 @@ pub struct RecordedEvent {
 /// The hashes that an event is indexed under.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct EventHashes {
+    pub(crate) stream: ScopeId,
     pub(crate) run: Option<ScopeId>,
     pub(crate) task: Option<[u8; 16]>,
 }
@@ -103,18 +104,21 @@ impl RecordedEvent {
         matches!(self.seal, Seal::Erased(_))
     }
 
-    /// The task that it belongs to, if it has one: a task is named within its run.
-    pub(crate) fn task(&self) -> Option<Task<'_>> {
-        let (run_id, task_id) = (self.scope.run_id.as_ref()?, self.scope.task_id.as_ref()?);
-        Some(Task { stream: &self.stream, run_id, task_id })
-    }
-
     pub(crate) fn hashes(&self) -> EventHashes {
-        let run_id = self.scope.run_id.as_ref();
-        EventHashes {
-            run: run_id.map(|run_id| ScopeId(keys::run_entry::hash(&self.stream, run_id))),
-            task: self.task().map(keys::task_event::hash),
-        }
+        let stream = ScopeId(keys::stream_entry::hash(&self.stream));
+        EventHashes::of(&self.stream, stream, &self.scope)
+    }
+}
+
+impl EventHashes {
+    /// The hashes of an event with this scope, in a stream whose own hash is known.
+    pub(crate) fn of(id: &StreamId, stream: ScopeId, scope: &Scope) -> Self {
+        let run_id = scope.run_id.as_ref();
+        let run = run_id.map(|run_id| ScopeId(keys::run_entry::hash(id, run_id)));
+        let task = run_id
+            .zip(scope.task_id.as_ref())
+            .map(|(run_id, task_id)| keys::task_event::hash(Task { stream: id, run_id, task_id }));
+        Self { stream, run, task }
     }
 }
 

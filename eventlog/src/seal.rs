@@ -76,8 +76,10 @@ impl fmt::Debug for Seal {
 
 /// Makes a key for one purpose and one nonce, or one name.
 pub(crate) fn derive(scope_key: &SecretKey, purpose: Purpose, of: &[u8]) -> [u8; KEY_BYTES] {
-    let mut hasher = blake3::Hasher::new_keyed(scope_key.bytes());
-    *hasher.update(&[purpose as u8]).update(of).finalize().as_bytes()
+    let mut input = Vec::with_capacity(1 + of.len());
+    input.push(purpose as u8);
+    input.extend_from_slice(of);
+    *blake3::keyed_hash(scope_key.bytes(), &input).as_bytes()
 }
 
 /// The key of one body.
@@ -103,8 +105,21 @@ pub(crate) fn seal(key: &SecretKey, associated: &[u8], bytes: &mut [u8]) -> [u8;
 
 /// Opens what [`seal`] sealed, with its tag behind it. None if it was changed, moved, or sealed with another key.
 pub(crate) fn open(key: &SecretKey, associated: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+    let mut plain = Vec::new();
+    open_into(key, associated, sealed, &mut plain)?;
+    Some(plain)
+}
+
+/// The same, into memory that is used again.
+pub(crate) fn open_into(
+    key: &SecretKey,
+    associated: &[u8],
+    sealed: &[u8],
+    plain: &mut Vec<u8>,
+) -> Option<()> {
     let (sealed, tag) = sealed.split_last_chunk::<TAG_BYTES>()?;
-    let mut plain = sealed.to_vec();
+    plain.clear();
+    plain.extend_from_slice(sealed);
     cipher(key)
         .decrypt_inout_detached(
             &NONCE.into(),
@@ -112,8 +127,7 @@ pub(crate) fn open(key: &SecretKey, associated: &[u8], sealed: &[u8]) -> Option<
             InOutBuf::from(plain.as_mut_slice()),
             &(*tag).into(),
         )
-        .ok()?;
-    Some(plain)
+        .ok()
 }
 
 /// Every key seals one text, so the cipher's own nonce may stand still.

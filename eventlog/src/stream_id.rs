@@ -35,6 +35,14 @@ fn shown(text: &str) -> String {
 }
 
 impl StreamId {
+    /// The text form, in two parts.
+    pub(crate) fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Self::Thread(id) => (THREAD_PREFIX, id.as_str()),
+            Self::Registry => (REGISTRY, ""),
+        }
+    }
+
     /// The thread that the stream belongs to, if it is a thread's.
     pub fn thread_id(&self) -> Option<&ThreadId> {
         match self {

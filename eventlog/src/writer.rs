@@ -104,7 +104,7 @@ impl Writer {
                 Request::Close(done) => return (appends, Then::Close(done)),
                 Request::Erase(request) => return (appends, Then::Erase(request)),
                 Request::Append(append) => {
-                    bytes += append.checked.append.body_bytes();
+                    bytes += append.checked.body_bytes();
                     appends.push(*append);
                 }
             }

@@ -17,11 +17,9 @@ use super::{
 };
 use crate::{
     json::Json,
-    keyring::ScopeId,
-    keys,
     new_event::Scope,
     position::{Position, Seq},
-    recorded::RecordedEvent,
+    recorded::{EventHashes, RecordedEvent},
     seal::Seal,
 };
 
@@ -109,8 +107,7 @@ pub(super) fn decode(header: &[u8], body: &[u8]) -> Result<RecordedEvent, Decode
 /// What verification needs of a record in plain.
 pub(super) fn outline(header: &[u8]) -> Result<Outline, DecodeError> {
     let event = decode_header(header)?;
-    let run = event.scope.run_id.as_ref().map(|run_id| ScopeId(keys::run_entry::hash(&event.stream, run_id)));
-    let task = event.task().map(keys::task_event::hash);
+    let EventHashes { run, task, .. } = event.hashes();
     Ok(Outline {
         position: event.position,
         seq: event.seq,

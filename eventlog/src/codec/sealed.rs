@@ -13,6 +13,8 @@
 //! `run` and `task` are the hashes that the index has them under. So the index can be made and
 //! checked without any key, and of a thread's own words nothing but its id is in the clear.
 
+use std::cell::RefCell;
+
 use domain::ids::{DelegationId, EventId, RunId, ToolCallId, UserId};
 
 use super::{
@@ -29,6 +31,7 @@ use crate::{
     position::{Position, Seq},
     recorded::{EventHashes, RecordedEvent},
     seal::{self, ErasedRecord, Opened, Seal, TypeTag},
+    secret::SecretKey,
     stream_id::StreamId,
 };
 
@@ -42,6 +45,14 @@ const HAS_TASK_ID: u8 = 1 << 1;
 const HAS_CAUSATION_ID: u8 = 1 << 2;
 const HAS_CORRELATION_ID: u8 = 1 << 3;
 const SEALED_OPTIONS: u8 = HAS_RUN_ID | HAS_TASK_ID | HAS_CAUSATION_ID | HAS_CORRELATION_ID;
+
+/// What a thread keeps of the memory that it opens bodies in.
+const OPENED_BODY_BYTES_KEPT: usize = 64 * 1024;
+
+thread_local! {
+    /// Bodies are opened here, one after the other, and what is wanted is copied out.
+    static OPENED_BODY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// The parts of a sealed record.
 pub(super) struct Bytes<'a> {
@@ -141,17 +152,29 @@ pub(super) fn decode(bytes: &Bytes<'_>, keyring: &Keyring) -> Result<RecordedEve
     let header = read_header(bytes.header)?;
     let scope = header.run.unwrap_or_else(|| ScopeId(keys::stream_entry::hash(&header.stream)));
     match keyring.find(scope).map_err(DecodeError::Key)? {
-        Found::Live(scope_key) => {
-            let broken = || DecodeError::SealBroken { stream: header.stream.clone(), seq: header.seq };
-            let (nonce, sealed) = bytes.body.split_first_chunk().ok_or_else(broken)?;
-            let key = seal::body_key(&scope_key, nonce);
-            let body = seal::open(&key, bytes.clear, sealed).ok_or_else(broken)?;
-            let opened = Opened { nonce: *nonce, type_tag: header.type_tag, key };
-            read_body(header, &body, Seal::Opened(opened))
-        }
+        Found::Live(scope_key) => OPENED_BODY.with_borrow_mut(|body| {
+            let opened = open_body(bytes, &header, &scope_key, body)?;
+            let event = read_body(header, body, Seal::Opened(opened));
+            body.shrink_to(OPENED_BODY_BYTES_KEPT);
+            event
+        }),
         Found::Destroyed => Ok(erased(header, bytes.record)),
         Found::Missing => Err(DecodeError::KeyMissing { stream: header.stream, seq: header.seq }),
     }
+}
+
+/// Opens the body into memory that is used again.
+fn open_body(
+    bytes: &Bytes<'_>,
+    header: &Header,
+    scope_key: &SecretKey,
+    body: &mut Vec<u8>,
+) -> Result<Opened, DecodeError> {
+    let broken = || DecodeError::SealBroken { stream: header.stream.clone(), seq: header.seq };
+    let (nonce, sealed) = bytes.body.split_first_chunk().ok_or_else(broken)?;
+    let key = seal::body_key(scope_key, nonce);
+    seal::open_into(&key, bytes.clear, sealed, body).ok_or_else(broken)?;
+    Ok(Opened { nonce: *nonce, type_tag: header.type_tag, key })
 }
 
 /// What is in the clear.

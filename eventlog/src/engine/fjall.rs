@@ -88,6 +88,11 @@ impl OrderedStore for FjallEngine {
         for operation in batch.operations {
             match operation {
                 Operation::Put { keyspace, key, value } => writes.insert(self.find(keyspace)?, key, value),
+                Operation::PutTwice { places: [(one, one_key), (other, other_key)], value } => {
+                    let value = fjall::Slice::from(value);
+                    writes.insert(self.find(one)?, one_key, value.clone());
+                    writes.insert(self.find(other)?, other_key, value);
+                }
                 Operation::Delete { keyspace, key } => writes.remove(self.find(keyspace)?, key),
             }
         }

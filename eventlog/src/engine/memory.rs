@@ -27,13 +27,24 @@ impl OrderedStore for MemoryEngine {
     fn commit(&self, batch: Batch, _: Durability) -> Result<(), EngineError> {
         let mut maps = self.0.write().unwrap_or_else(PoisonError::into_inner);
         for operation in &batch.operations {
-            let (Operation::Put { keyspace, .. } | Operation::Delete { keyspace, .. }) = operation;
-            find(&maps, *keyspace)?;
+            match operation {
+                Operation::Put { keyspace, .. } | Operation::Delete { keyspace, .. } => {
+                    find(&maps, *keyspace)?;
+                }
+                Operation::PutTwice { places: [(one, _), (other, _)], .. } => {
+                    find(&maps, *one)?;
+                    find(&maps, *other)?;
+                }
+            }
         }
         for operation in batch.operations {
             match operation {
                 Operation::Put { keyspace, key, value } => {
                     maps.entry(keyspace.name).or_default().insert(key, value);
+                }
+                Operation::PutTwice { places: [(one, one_key), (other, other_key)], value } => {
+                    maps.entry(one.name).or_default().insert(one_key, value.clone());
+                    maps.entry(other.name).or_default().insert(other_key, value);
                 }
                 Operation::Delete { keyspace, key } => {
                     maps.entry(keyspace.name).or_default().remove(&key);

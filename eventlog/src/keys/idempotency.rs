@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub(crate) fn encode(stream: &StreamId, idempotency_key: &IdempotencyKey) -> Vec<u8> {
-    let hash: [u8; 32] = name_hash(&[&stream.to_string(), idempotency_key.as_str()]);
+    let hash: [u8; 32] = name_hash(stream, &[idempotency_key.as_str()]);
     key(KeyKind::Idempotency, &[&hash])
 }
 

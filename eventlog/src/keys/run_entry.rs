@@ -58,7 +58,7 @@ pub(crate) fn prefix(run: [u8; 16]) -> Vec<u8> {
 }
 
 pub(crate) fn hash(stream: &StreamId, run: &RunId) -> [u8; 16] {
-    name_hash(&[&stream.to_string(), run.as_str()])
+    name_hash(stream, &[run.as_str()])
 }
 
 pub(crate) fn encode_value(entry: &RunEntry<'_>) -> Vec<u8> {

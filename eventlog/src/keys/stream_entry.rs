@@ -11,6 +11,11 @@ pub(crate) fn encode(stream: &StreamId, seq: Seq) -> Vec<u8> {
     key(KeyKind::StreamEntry, &[&hash(stream), &seq_bytes(seq)])
 }
 
+/// The key, from the hash of the stream.
+pub(crate) fn encode_hashed(stream: [u8; 16], seq: Seq) -> Vec<u8> {
+    key(KeyKind::StreamEntry, &[&stream, &seq_bytes(seq)])
+}
+
 /// Every entry of every stream.
 pub(crate) fn all() -> Vec<u8> {
     key(KeyKind::StreamEntry, &[])
@@ -21,7 +26,7 @@ pub(crate) fn prefix(stream: &StreamId) -> Vec<u8> {
 }
 
 pub(crate) fn hash(stream: &StreamId) -> [u8; 16] {
-    name_hash(&[&stream.to_string()])
+    name_hash(stream, &[])
 }
 
 pub(crate) fn encode_value(position: Position) -> Vec<u8> {

@@ -27,5 +27,5 @@ pub(crate) fn all() -> Vec<u8> {
 }
 
 pub(crate) fn hash(task: Task<'_>) -> [u8; 16] {
-    name_hash(&[&task.stream.to_string(), task.run_id.as_str(), task.task_id.as_str()])
+    name_hash(task.stream, &[task.run_id.as_str(), task.task_id.as_str()])
 }

@@ -52,9 +52,10 @@ fn a_key_of_another_kind_is_not_read() {
 
 #[test]
 fn names_do_not_run_into_each_other() {
-    let hash = |names: &[&str]| -> [u8; 16] { name_hash(names) };
-    assert_ne!(hash(&["ab", "c"]), hash(&["a", "bc"]));
-    assert_ne!(hash(&["a", ""]), hash(&["a"]));
+    let hash = |stream: &str, names: &[&str]| -> [u8; 16] { name_hash(&sample::thread(stream), names) };
+    assert_ne!(hash("t", &["ab", "c"]), hash("t", &["a", "bc"]));
+    assert_ne!(hash("t", &["a", ""]), hash("t", &["a"]));
+    assert_ne!(hash("ta", &["b"]), hash("t", &["ab"]));
 }
 
 fn thread_id() -> impl Strategy<Value = ThreadId> {

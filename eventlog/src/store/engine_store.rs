@@ -268,7 +268,7 @@ impl WantedTypes {
 /// Puts an event and its index entries into the batch.
 fn put_event(batch: &mut Batch, stored: StoredEvent) {
     let event = &*stored.event;
-    let stream_entry = keys::stream_entry::encode(&event.stream, event.seq);
+    let stream_entry = keys::stream_entry::encode_hashed(stored.hashes.stream.0, event.seq);
     batch.put(INDEX, stream_entry, keys::stream_entry::encode_value(event.position));
     if let Some(run) = stored.hashes.run {
         let event_type = match &event.seal {
@@ -279,10 +279,14 @@ fn put_event(batch: &mut Batch, stored: StoredEvent) {
         let entry = RunEntry { position: event.position, delegation_id, event_type };
         batch.put(INDEX, keys::run_entry::encode(run.0, event.seq), keys::run_entry::encode_value(&entry));
     }
-    if let Some(task) = stored.hashes.task {
-        batch.put(TASKS, keys::task_event::encode(task, event.seq), stored.record.clone());
+    let place = keys::event::encode(event.position);
+    match stored.hashes.task {
+        Some(task) => {
+            let copy = keys::task_event::encode(task, event.seq);
+            batch.put_twice([(EVENTS, place), (TASKS, copy)], stored.record);
+        }
+        None => batch.put(EVENTS, place, stored.record),
     }
-    batch.put(EVENTS, keys::event::encode(event.position), stored.record);
 }
 
 /// Makes something of a key and value, or nothing if they are not wanted.
