@@ -118,13 +118,17 @@ fn fold_run(row: &mut Option<RunRow>, event: &Logged) {
     }
 }
 
-/// Shows each decodable event up to a seq, in order.
+/// Shows each decodable event up to a seq, in order. An erased thread has none.
 fn for_each(
     log: &EventLog,
     source: &Source<'_>,
     last: Seq,
     mut show: impl FnMut(&Logged),
 ) -> Result<(), ReadError> {
+    let (Source::Thread(thread_id) | Source::Run(thread_id, ..)) = source;
+    if log.is_erased(thread_id) {
+        return Ok(());
+    }
     let mut after = Seq::ZERO;
     loop {
         let page = match source {

@@ -25,7 +25,7 @@ pub struct EventQuery {
     pub limit: usize,
 }
 
-/// The page. Fewer events than the limit mean that there were no more when it was read.
+/// The page, without what was erased. Fewer events than the limit mean that there were no more when it was read.
 pub fn event_page(log: &EventLog, query: &EventQuery) -> Result<Vec<RecordedEvent>, ReadError> {
     match &query.run_id {
         Some(run_id) => log.read_run(&query.thread_id, run_id, &query.filter, query.after, query.limit),
@@ -41,7 +41,9 @@ fn thread_page(log: &EventLog, query: &EventQuery) -> Result<Vec<RecordedEvent>,
         let Some(last) = scanned.last() else { break };
         after = last.seq;
         let room = query.limit - page.len();
-        page.extend(scanned.into_iter().filter(|event| query.filter.matches(event)).take(room));
+        page.extend(
+            scanned.into_iter().filter(|event| !event.is_erased() && query.filter.matches(event)).take(room),
+        );
     }
     Ok(page)
 }

@@ -23,7 +23,7 @@ pub struct ViewHealth {
     pub parked: u64,
 }
 
-/// An event that a view skipped because it could not take it.
+/// An event that a view skipped because it could not take it. It is forgotten with its thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parked {
     /// The view.
@@ -60,8 +60,7 @@ impl Projections {
         let Some((view, _)) = self.0.views.iter().copied().find(|(name, _)| *name == view) else {
             return Ok(Vec::new());
         };
-        let last_seen = ParkedKey { view: view.to_owned(), position: after.get() };
-        let range = ParkedKey::of_view(view).range_after(&last_seen);
+        let range = ParkedKey::after(view, after.get());
         let rows = self.0.store.snapshot().page::<ParkedKey>(&range, Direction::Forward, limit)?;
         let parked = |(key, row): (ParkedKey, crate::checkpoint::ParkedRow)| Parked {
             view,

@@ -3,7 +3,7 @@
 //! | kind | key                        | row                     | view    |
 //! |------|----------------------------|-------------------------|---------|
 //! | 1    | view name                  | checkpoint              | –       |
-//! | 2    | view name, position        | parked event            | –       |
+//! | 2    | view name, position, thread | parked event           | –       |
 //! | 3    | thread                     | thread                  | threads |
 //! | 4    | thread, run                | nothing: it was started | threads |
 //! | 5    | thread, run                | run                     | runs    |
@@ -13,12 +13,14 @@
 //! | 9    | thread, run, first seq     | delegation id           | ledger  |
 //! | 10   | thread, delegation         | card head               | cards   |
 //! | 11   | thread, delegation, seq    | card part               | cards   |
-//! | 12   | thread, run, task          | newest delegation id    | cards   |
+//! | 12   | thread, run, hash of task  | newest delegation id    | cards   |
 //!
 //! The first byte of each key is its kind. Names end with a zero byte, which none of them
-//! contains, so that no name is mistaken for the beginning of another; a `task_id` may contain
-//! any character and therefore stands last, without an end. Numbers are big endian. So the order
-//! of the bytes is the order of the parts. Rows are JSON.
+//! contains, so that no name is mistaken for the beginning of another. Numbers are big endian. So
+//! the order of the bytes is the order of the parts.
+//!
+//! Rows are JSON; all but checkpoints are sealed with the key of the thread that their key names.
+//! Keys are not sealed, and hold ids, numbers and hashes alone.
 //!
 //! A view owns its kinds: to rebuild it is to delete what is under them. Whoever changes a key or
 //! a row raises the version of its view; nothing here has to be readable for ever.
@@ -56,6 +58,17 @@ pub(crate) enum KeyKind {
     CardHead = 10,
     CardPart = 11,
     CardOfTask = 12,
+}
+
+/// The thread that an encoded key belongs to; none for a checkpoint, and for what is no key.
+pub(crate) fn thread_of(key: &[u8]) -> Option<ThreadId> {
+    let (kind, rest) = key.split_first()?;
+    let mut parts = KeyReader(rest);
+    if *kind == KeyKind::Parked as u8 {
+        parts.name()?;
+        parts.number()?;
+    }
+    (*kind != KeyKind::Checkpoint as u8).then(|| parts.thread())?
 }
 
 /// What can be stored under a key.
@@ -117,11 +130,6 @@ impl KeyWriter {
         self
     }
 
-    /// Text of any kind; nothing may follow it.
-    pub(crate) fn last_text(&mut self, text: &str) {
-        self.0.extend_from_slice(text.as_bytes());
-    }
-
     /// The keys that begin with these parts.
     pub(crate) fn range(&self) -> KeyRange {
         KeyRange::prefix(&self.0)
@@ -130,6 +138,12 @@ impl KeyWriter {
     /// Those of them that come after `key`.
     pub(crate) fn range_after<K: RowKey>(&self, key: &K) -> KeyRange {
         KeyRange::after(&key.encode(), &self.0)
+    }
+
+    /// Those of them that are not less than the beginning of a key.
+    pub(crate) fn range_from(&self, first: &Self) -> KeyRange {
+        // No key is as short as its own beginning.
+        KeyRange::after(&first.0, &self.0)
     }
 
     /// Those of them that come before `key`.
@@ -163,10 +177,6 @@ impl<'a> KeyReader<'a> {
 
     pub(crate) fn delegation(&mut self) -> Option<DelegationId> {
         self.array().map(Uuid::from_bytes).map(DelegationId::from_uuid)
-    }
-
-    pub(crate) fn last_text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(std::mem::take(&mut self.0)).ok()
     }
 
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {

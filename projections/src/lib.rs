@@ -16,6 +16,7 @@ mod projections;
 mod rebuild;
 mod rows;
 mod runner;
+mod sealing;
 mod store;
 mod view;
 mod views;

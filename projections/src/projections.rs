@@ -13,6 +13,7 @@ use eventlog::{
 use tokio::sync::watch;
 
 use crate::{
+    keys::checkpoint::CheckpointKey,
     runner::{CatchUpError, PAGE_EVENTS, Runner},
     store::{ROWS, Store},
     view::Registered,
@@ -62,6 +63,25 @@ pub(crate) struct Inner {
 enum Obstacle {
     Engine(EngineError),
     Runner(CatchUpError),
+    Unsealed,
+}
+
+/// Rows of these views' versions were sealed, and those of earlier ones were not. Deleting such rows
+/// would leave their bytes in the engine's files for as long as it likes.
+const SEALED_SINCE: u32 = 2;
+
+#[derive(Debug, thiserror::Error)]
+#[error("rows were written in plain, by a version that did not seal them")]
+struct UnsealedRows;
+
+/// Whether a view was made before rows were sealed. One whose checkpoint cannot be read is made
+/// again in any case.
+fn is_unsealed(store: &Store, views: &[Registered]) -> bool {
+    let snapshot = store.snapshot();
+    views.iter().any(|view| {
+        let checkpoint = snapshot.get(&CheckpointKey { view: view.name.to_owned() });
+        checkpoint.is_ok_and(|found| found.is_some_and(|found| found.version < SEALED_SINCE))
+    })
 }
 
 impl Projections {
@@ -91,7 +111,11 @@ impl Projections {
 
     fn try_open(folder: &Path, log: &EventLog) -> Result<Self, Obstacle> {
         let engine = Engine::open(folder, &[ROWS]).map_err(Obstacle::Engine)?;
-        Self::with_store(Store::new(engine), log.clone(), views::all()).map_err(Obstacle::Runner)
+        let (store, views) = (Store::new(engine), views::all());
+        if is_unsealed(&store, &views) {
+            return Err(Obstacle::Unsealed);
+        }
+        Self::with_store(store, log.clone(), views).map_err(Obstacle::Runner)
     }
 
     pub(crate) fn with_store(
@@ -99,6 +123,7 @@ impl Projections {
         log: EventLog,
         views: Vec<Registered>,
     ) -> Result<Self, CatchUpError> {
+        let store = store.sealed_with(log.sealer());
         let names = views.iter().map(|view| (view.name, view.version)).collect();
         let runner = Runner::open(log.clone(), store.clone(), views)?;
         let position = watch::Sender::new(runner.position());
@@ -132,6 +157,7 @@ impl Obstacle {
         match self {
             Self::Engine(error) => error,
             Self::Runner(error) => error,
+            Self::Unsealed => &UnsealedRows,
         }
     }
 }
@@ -141,6 +167,7 @@ impl From<Obstacle> for Box<dyn std::error::Error + Send + Sync> {
         match obstacle {
             Obstacle::Engine(error) => error.into(),
             Obstacle::Runner(error) => error.into(),
+            Obstacle::Unsealed => UnsealedRows.into(),
         }
     }
 }

@@ -5,7 +5,7 @@ use eventlog::engine::Batch;
 use crate::{
     checkpoint::Checkpoint,
     keys::{KeyWriter, checkpoint::CheckpointKey, checkpoint::ParkedKey},
-    store::{self, ROWS, RowError, Store},
+    store::{ROWS, RowError, Store},
     view::Registered,
 };
 
@@ -22,7 +22,7 @@ pub(crate) fn reset(store: &Store, view: &Registered) -> Result<Checkpoint, RowE
     delete(store, &ParkedKey::of_view(view.name))?;
     let checkpoint = Checkpoint::start(view.version);
     let mut batch = Batch::new();
-    store::put(&mut batch, &CheckpointKey { view: view.name.to_owned() }, &checkpoint)?;
+    store.put(&mut batch, &CheckpointKey { view: view.name.to_owned() }, &checkpoint)?;
     store.commit(batch)?;
     Ok(checkpoint)
 }

@@ -1,5 +1,5 @@
-//! The rows that one page of events touches: each is decoded once and encoded once, however often
-//! it is touched.
+//! The rows that one page of events touches: each is opened and decoded once, and encoded and
+//! sealed once, however often it is touched.
 
 use std::{any::Any, collections::HashMap};
 
@@ -7,6 +7,7 @@ use eventlog::engine::Batch;
 
 use crate::{
     keys::{Row, RowKey},
+    sealing::Sealing,
     store::{ROWS, RowError, Snapshot},
 };
 
@@ -77,11 +78,14 @@ impl<'s> Rows<'s> {
     }
 
     /// Adds what has changed to a batch.
-    pub(crate) fn write_to(self, batch: &mut Batch) -> Result<(), RowError> {
+    pub(crate) fn write_to(self, sealing: &Sealing, batch: &mut Batch) -> Result<(), RowError> {
         for (key, slot) in self.slots {
             match slot.row {
                 _ if !slot.is_changed => {}
-                Some(row) => batch.put(ROWS, key, row.encode().map_err(RowError::Unencodable)?),
+                Some(row) => {
+                    let sealed = sealing.seal(&key, row.encode().map_err(RowError::Unencodable)?);
+                    batch.put(ROWS, key, sealed);
+                }
                 None => batch.delete(ROWS, key),
             }
         }
@@ -124,7 +128,7 @@ mod tests {
         let snapshot = store.snapshot();
         let mut rows = Rows::new(&snapshot);
         touch(&mut rows);
-        rows.write_to(&mut batch).unwrap();
+        rows.write_to(store.sealing(), &mut batch).unwrap();
         drop(snapshot);
         let writes = batch.len();
         store.commit(batch).unwrap();

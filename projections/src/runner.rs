@@ -14,11 +14,11 @@ use crate::{
     keys::checkpoint::{CheckpointKey, ParkedKey},
     rebuild,
     rows::Rows,
-    store::{self, RowError, Store},
+    store::{RowError, Store},
     view::Registered,
 };
 pub(crate) use page::chain;
-use page::{Page, Poison};
+use page::{Page, Poison, Unfit};
 
 /// Events of one step. A page is one commit and one snapshot, which 512 events share well; more
 /// would hold more rows in memory and make readers and a shutdown wait longer.
@@ -133,7 +133,7 @@ impl Runner {
                 Ok(None) => Outcome::Seen,
                 Ok(Some((rows, poison))) => {
                     let checkpoint = tracked.checkpoint.after(page.last(), poison.len());
-                    write(batch, name, rows, &checkpoint, &poison)
+                    write(&self.store, batch, name, rows, &checkpoint, &poison)
                         .map_err(|source| CatchUpError::View { view: name, source })?;
                     Outcome::Taken { checkpoint, poison }
                 }
@@ -154,7 +154,7 @@ impl Tracked {
             Outcome::Seen => {}
             Outcome::Taken { checkpoint, poison } => {
                 self.checkpoint = checkpoint;
-                for (position, reason) in poison {
+                for (position, Unfit { reason, .. }) in poison {
                     tracing::warn!(view, position, reason, "parked an event that the view cannot take");
                 }
             }
@@ -175,16 +175,18 @@ impl Tracked {
 
 /// Adds what one view makes of a page: rows, checkpoint and parked events together.
 fn write(
+    store: &Store,
     batch: &mut Batch,
     view: &str,
     rows: Rows<'_>,
     checkpoint: &Checkpoint,
     poison: &Poison,
 ) -> Result<(), RowError> {
-    rows.write_to(batch)?;
-    for (position, reason) in poison {
-        let key = ParkedKey { view: view.to_owned(), position: *position };
-        store::put(batch, &key, &ParkedRow { reason: reason.clone() })?;
+    rows.write_to(store.sealing(), batch)?;
+    for (position, Unfit { thread_id, reason }) in poison {
+        let (view, thread_id) = (view.to_owned(), thread_id.clone());
+        let key = ParkedKey { view, position: *position, thread_id };
+        store.put(batch, &key, &ParkedRow { reason: reason.clone() })?;
     }
-    store::put(batch, &CheckpointKey { view: view.to_owned() }, checkpoint)
+    store.put(batch, &CheckpointKey { view: view.to_owned() }, checkpoint)
 }

@@ -3,9 +3,15 @@
 #[cfg(test)]
 use std::sync::{Arc, atomic::AtomicU64};
 
-use eventlog::engine::{Access, Batch, Direction, Durability, Engine, EngineError, KeyRange, Keyspace, View};
+use eventlog::{
+    Sealer,
+    engine::{Access, Batch, Direction, Durability, Engine, EngineError, KeyRange, Keyspace, View},
+};
 
-use crate::keys::{KeyKind, RowKey};
+use crate::{
+    keys::{KeyKind, Row, RowKey},
+    sealing::Sealing,
+};
 
 /// All rows of all views. Most reads are of neighbours: the parts of a card, the runs of a thread.
 pub(crate) const ROWS: Keyspace = Keyspace { name: "rows", access: Access::Scanned };
@@ -31,6 +37,14 @@ pub enum RowError {
         /// What kind of key.
         kind: String,
     },
+    /// A row is not what was sealed under its key.
+    #[error(
+        "a {kind} row of the views is damaged: it does not open; run `remit rebuild` to make the views again"
+    )]
+    Unopened {
+        /// What kind of row.
+        kind: String,
+    },
     /// A row cannot be written as JSON.
     #[error("could not write a row of the views as JSON")]
     Unencodable(#[source] serde_json::Error),
@@ -44,7 +58,7 @@ impl RowError {
     /// Whether making the view again would help.
     pub(crate) const fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged { .. } | Self::DamagedKey { .. } => true,
+            Self::Damaged { .. } | Self::DamagedKey { .. } | Self::Unopened { .. } => true,
             Self::Store(_) | Self::Unencodable(_) => false,
         }
     }
@@ -54,6 +68,7 @@ impl RowError {
 #[derive(Clone)]
 pub(crate) struct Store {
     engine: Engine,
+    sealing: Sealing,
     /// Commits that still pass before all fail.
     #[cfg(test)]
     pub(crate) commits_until_fault: Arc<AtomicU64>,
@@ -63,14 +78,34 @@ impl Store {
     pub(crate) fn new(engine: Engine) -> Self {
         Self {
             engine,
+            sealing: Sealing::Plain,
             #[cfg(test)]
             commits_until_fault: Arc::new(AtomicU64::new(u64::MAX)),
         }
     }
 
+    /// The same rows, sealed with the keys of a log.
+    #[must_use]
+    pub(crate) fn sealed_with(self, sealer: Sealer) -> Self {
+        Self { sealing: Sealing::With(sealer), ..self }
+    }
+
+    /// What rows are sealed with.
+    pub(crate) const fn sealing(&self) -> &Sealing {
+        &self.sealing
+    }
+
+    /// Puts a row under a key into a batch.
+    pub(crate) fn put<K: RowKey>(&self, batch: &mut Batch, key: &K, row: &K::Row) -> Result<(), RowError> {
+        let (key, row) = (key.encode(), serde_json::to_vec(row).map_err(RowError::Unencodable)?);
+        let sealed = self.sealing.seal(&key, row);
+        batch.put(ROWS, key, sealed);
+        Ok(())
+    }
+
     /// The rows as of now. Keep it only while reading, and never two at once.
     pub(crate) fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot(self.engine.view())
+        Snapshot { view: self.engine.view(), sealing: &self.sealing }
     }
 
     /// Writes all or nothing. Buffered is enough: what power loss takes is the newest commits,
@@ -97,7 +132,10 @@ impl Store {
 }
 
 /// The rows at one moment.
-pub(crate) struct Snapshot<'a>(Box<dyn View + 'a>);
+pub(crate) struct Snapshot<'a> {
+    view: Box<dyn View + 'a>,
+    sealing: &'a Sealing,
+}
 
 impl Snapshot<'_> {
     /// The row under a key.
@@ -106,43 +144,47 @@ impl Snapshot<'_> {
     }
 
     /// The row under a key of this kind that was encoded before.
-    pub(crate) fn get_encoded<R: crate::keys::Row>(
-        &self,
-        kind: KeyKind,
-        key: &[u8],
-    ) -> Result<Option<R>, RowError> {
-        let bytes = self.0.get(ROWS, key)?;
-        bytes
-            .map(|bytes| serde_json::from_slice(&bytes).map_err(|source| RowError::damaged(kind, source)))
-            .transpose()
+    pub(crate) fn get_encoded<R: Row>(&self, kind: KeyKind, key: &[u8]) -> Result<Option<R>, RowError> {
+        match self.view.get(ROWS, key)? {
+            Some(sealed) => self.open_row(kind, key, sealed),
+            None => Ok(None),
+        }
     }
 
-    /// The first `limit` rows of a range with their keys.
+    /// None for a row of an erased thread.
+    fn open_row<R: Row>(&self, kind: KeyKind, key: &[u8], sealed: Vec<u8>) -> Result<Option<R>, RowError> {
+        let row = self.sealing.open(kind, key, sealed)?;
+        let read = |row: Vec<u8>| serde_json::from_slice(&row);
+        row.map(read).transpose().map_err(|source| RowError::damaged(kind, source))
+    }
+
+    /// The first `limit` rows of a range with their keys. Rows of erased threads do not count.
     pub(crate) fn page<K: RowKey>(
         &self,
         range: &KeyRange,
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(K, K::Row)>, RowError> {
-        let mut rows = Vec::new();
-        for (key, value) in self.0.page(ROWS, range, direction, limit)? {
-            let key =
-                K::decode(&key).ok_or_else(|| RowError::DamagedKey { kind: format!("{:?}", K::KIND) })?;
-            let row = serde_json::from_slice(&value).map_err(|source| RowError::damaged(K::KIND, source))?;
-            rows.push((key, row));
+        let (mut rows, mut rest) = (Vec::new(), range.clone());
+        loop {
+            let wanted = limit - rows.len();
+            let page = self.view.page(ROWS, &rest, direction, wanted)?;
+            let last = (page.len() == wanted).then(|| page.last().map(|(key, _)| key.clone())).flatten();
+            for (encoded, sealed) in page {
+                let Some(row) = self.open_row(K::KIND, &encoded, sealed)? else { continue };
+                let damaged = || RowError::DamagedKey { kind: format!("{:?}", K::KIND) };
+                rows.push((K::decode(&encoded).ok_or_else(damaged)?, row));
+            }
+            match last {
+                Some(last) if rows.len() < limit => rest = rest.beyond(&last, direction),
+                Some(_) | None => return Ok(rows),
+            }
         }
-        Ok(rows)
     }
 
     /// The first `limit` keys of a range, as they are.
     pub(crate) fn keys(&self, range: &KeyRange, limit: usize) -> Result<Vec<Vec<u8>>, RowError> {
-        let pairs = self.0.page(ROWS, range, Direction::Forward, limit)?;
+        let pairs = self.view.page(ROWS, range, Direction::Forward, limit)?;
         Ok(pairs.into_iter().map(|(key, _)| key).collect())
     }
-}
-
-/// Puts a row under a key into a batch.
-pub(crate) fn put<K: RowKey>(batch: &mut Batch, key: &K, row: &K::Row) -> Result<(), RowError> {
-    batch.put(ROWS, key.encode(), serde_json::to_vec(row).map_err(RowError::Unencodable)?);
-    Ok(())
 }

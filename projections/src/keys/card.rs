@@ -2,6 +2,7 @@
 
 use domain::{
     card::{CardHead, CardPart},
+    digest,
     ids::{DelegationId, RunId, ThreadId, ToolCallId},
 };
 
@@ -58,12 +59,21 @@ impl RowKey for CardPartKey {
     }
 }
 
-/// Kind 12: thread, run, task → newest delegation id. A `task_id` may repeat even within a run.
+/// Kind 12: thread, run, hash of task → newest delegation id. A `task_id` may repeat even within a
+/// run. It is the provider's text, which no key may hold.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CardOfTaskKey {
     pub(crate) thread_id: ThreadId,
     pub(crate) run_id: RunId,
-    pub(crate) task_id: ToolCallId,
+    pub(crate) task_sha256: String,
+}
+
+impl CardOfTaskKey {
+    /// The key of a task.
+    pub(crate) fn new(thread_id: ThreadId, run_id: RunId, task_id: &ToolCallId) -> Self {
+        let name = format!("{thread_id}/{run_id}/{task_id}");
+        Self { thread_id, run_id, task_sha256: digest::sha256_hex(name.as_bytes()) }
+    }
 }
 
 impl RowKey for CardOfTaskKey {
@@ -71,11 +81,11 @@ impl RowKey for CardOfTaskKey {
     type Row = DelegationId;
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).name(self.run_id.as_str()).last_text(self.task_id.as_str());
+        parts.name(self.thread_id.as_str()).name(self.run_id.as_str()).name(&self.task_sha256);
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
         let (thread_id, run_id) = (parts.thread()?, parts.run()?);
-        Some(Self { thread_id, run_id, task_id: ToolCallId::new(parts.last_text()?).ok()? })
+        Some(Self { thread_id, run_id, task_sha256: parts.name()?.to_owned() })
     }
 }

@@ -1,5 +1,8 @@
 //! Kinds 1 and 2: how far a view has got, and what it could not take.
 
+use domain::ids::ThreadId;
+use eventlog::engine::KeyRange;
+
 use super::{KeyKind, KeyReader, KeyWriter, RowKey};
 use crate::checkpoint::{Checkpoint, ParkedRow};
 
@@ -22,11 +25,12 @@ impl RowKey for CheckpointKey {
     }
 }
 
-/// Kind 2: view name, position → parked event.
+/// Kind 2: view name, position, thread → parked event.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ParkedKey {
     pub(crate) view: String,
     pub(crate) position: u64,
+    pub(crate) thread_id: ThreadId,
 }
 
 impl ParkedKey {
@@ -36,6 +40,14 @@ impl ParkedKey {
         parts.name(view);
         parts
     }
+
+    /// What a view has parked after a position.
+    pub(crate) fn after(view: &str, position: u64) -> KeyRange {
+        let of_view = Self::of_view(view);
+        let mut first = Self::of_view(view);
+        first.number(position.saturating_add(1));
+        of_view.range_from(&first)
+    }
 }
 
 impl RowKey for ParkedKey {
@@ -43,10 +55,10 @@ impl RowKey for ParkedKey {
     type Row = ParkedRow;
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(&self.view).number(self.position);
+        parts.name(&self.view).number(self.position).name(self.thread_id.as_str());
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
-        Some(Self { view: parts.name()?.to_owned(), position: parts.number()? })
+        Some(Self { view: parts.name()?.to_owned(), position: parts.number()?, thread_id: parts.thread()? })
     }
 }

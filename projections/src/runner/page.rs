@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use domain::{event::Logged, limits::ERROR_DETAIL_CHARS_MAX, text};
+use domain::{event::Logged, ids::ThreadId, limits::ERROR_DETAIL_CHARS_MAX, text};
 use eventlog::{EventLog, Position, ReadError, RecordedEvent};
 
 use crate::{
@@ -11,8 +11,16 @@ use crate::{
     view::{FoldError, Registered},
 };
 
-/// Positions that a view skips, each with the reason.
-pub(super) type Poison = BTreeMap<u64, String>;
+/// Positions that a view skips.
+pub(super) type Poison = BTreeMap<u64, Unfit>;
+
+/// An event that a view skips.
+#[derive(Debug, Clone)]
+pub(super) struct Unfit {
+    pub(super) thread_id: ThreadId,
+    /// Why. It may quote the event, and is kept as the event's thread is.
+    pub(super) reason: String,
+}
 
 /// A page with at least one event.
 pub(super) struct Page {
@@ -26,11 +34,18 @@ impl Page {
     pub(super) fn read(log: &EventLog, after: Position, limit: usize) -> Result<Option<Self>, ReadError> {
         let recorded = log.read_all(after, limit)?;
         let (mut facts, mut undecodable) = (Vec::with_capacity(recorded.len()), Poison::new());
-        // Views are about threads; other streams say nothing to them.
-        for event in recorded.iter().filter(|event| event.stream.thread_id().is_some()) {
+        for event in &recorded {
+            // Views are about threads; other streams say nothing to them.
+            let Some(thread_id) = event.stream.thread_id() else { continue };
+            if event.is_erased() && log.is_erased(thread_id) {
+                continue;
+            }
             match eventlog::decode(event) {
                 Ok(fact) => facts.push(fact),
-                Err(error) => drop(undecodable.insert(event.position.get(), chain(&error))),
+                Err(error) => {
+                    let unfit = Unfit { thread_id: thread_id.clone(), reason: chain(&error) };
+                    undecodable.insert(event.position.get(), unfit);
+                }
             }
         }
         Ok(recorded.into_iter().next_back().map(|last| Self { facts, undecodable, last }))
@@ -61,8 +76,9 @@ impl Page {
             match self.try_fold(view, after, Rows::new(snapshot), &poison) {
                 Ok(rows) => return Ok(Some((rows, poison))),
                 Err((_, FoldError::Row(error))) => return Err(error),
-                Err((position, error @ FoldError::Contradiction(_))) => {
-                    poison.insert(position, chain(&error));
+                Err((fact, error @ FoldError::Contradiction(_))) => {
+                    let unfit = Unfit { thread_id: fact.thread_id.clone(), reason: chain(&error) };
+                    poison.insert(fact.position, unfit);
                 }
             }
         }
@@ -74,10 +90,10 @@ impl Page {
         after: u64,
         mut rows: Rows<'s>,
         poison: &Poison,
-    ) -> Result<Rows<'s>, (u64, FoldError)> {
+    ) -> Result<Rows<'s>, (&Logged, FoldError)> {
         for fact in &self.facts {
             if fact.position > after && !poison.contains_key(&fact.position) {
-                (view.apply)(fact, &mut rows).map_err(|error| (fact.position, error))?;
+                (view.apply)(fact, &mut rows).map_err(|error| (fact, error))?;
             }
         }
         Ok(rows)

@@ -28,6 +28,8 @@ pub(super) fn settings(run_id: &RunId, variant: u8) -> RunSettings {
         max_turns: 100,
         tools: vec!["task".into()],
         system_prompt: "lead".into(),
+        subagents: None,
+        summarization_enabled: false,
         metadata: Map::from_iter([("variant".to_owned(), json!(variant))]),
     }
 }

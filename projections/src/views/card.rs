@@ -35,7 +35,7 @@ pub(crate) struct CardsView;
 
 impl View for CardsView {
     const NAME: &'static str = "cards";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const KINDS: &'static [KeyKind] = &[KeyKind::CardHead, KeyKind::CardPart, KeyKind::CardOfTask];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -43,8 +43,9 @@ impl View for CardsView {
         let thread_id = event.thread_id.clone();
         let key = CardHeadKey { thread_id: thread_id.clone(), delegation_id };
         if let Some(head) = rows.update(&key, |head| CardHead::fold(head, event))? {
-            let (run_id, task_id) = (head.entry.run_id.clone(), head.entry.task_id.clone());
-            rows.put(&CardOfTaskKey { thread_id: thread_id.clone(), run_id, task_id }, delegation_id);
+            let entry = &head.entry;
+            let task = CardOfTaskKey::new(thread_id.clone(), entry.run_id.clone(), &entry.task_id);
+            rows.put(&task, delegation_id);
         }
         if let Some(part) = CardPart::of(event) {
             rows.put(&CardPartKey { thread_id, delegation_id, seq: event.seq }, part);
@@ -64,11 +65,9 @@ impl Projections {
         let snapshot = self.0.store.snapshot();
         let delegation_id = match task {
             TaskRef::DelegationId(id) => Some(*id),
-            TaskRef::TaskId(task_id) => snapshot.get(&CardOfTaskKey {
-                thread_id: thread_id.clone(),
-                run_id: run_id.clone(),
-                task_id: task_id.clone(),
-            })?,
+            TaskRef::TaskId(task_id) => {
+                snapshot.get(&CardOfTaskKey::new(thread_id.clone(), run_id.clone(), task_id))?
+            }
         };
         let Some(delegation_id) = delegation_id else { return Ok(None) };
         let card = read_card(&snapshot, thread_id, delegation_id)?;

@@ -24,7 +24,12 @@ use crate::{
 pub(crate) fn delegation_of(event: &Logged) -> Option<DelegationId> {
     match &event.event {
         Event::Delegation(_) | Event::Subagent(_) => event.scope.delegation_id,
-        Event::Thread(_) | Event::Run(_) | Event::Model(_) | Event::Tool(_) | Event::Foreign(_) => None,
+        Event::Thread(_)
+        | Event::Run(_)
+        | Event::Model(_)
+        | Event::Tool(_)
+        | Event::Registry(_)
+        | Event::Foreign(_) => None,
     }
 }
 
@@ -33,7 +38,7 @@ pub(crate) struct LedgerView;
 
 impl View for LedgerView {
     const NAME: &'static str = "ledger";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const KINDS: &'static [KeyKind] = &[KeyKind::LedgerEntry, KeyKind::LedgerOrder, KeyKind::LedgerOfRun];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

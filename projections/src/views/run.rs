@@ -122,6 +122,7 @@ pub(crate) fn started_run(event: &Logged) -> Option<&RunId> {
         | Event::Tool(_)
         | Event::Delegation(_)
         | Event::Subagent(_)
+        | Event::Registry(_)
         | Event::Foreign(_) => None,
     }
 }
@@ -131,7 +132,7 @@ pub(crate) struct RunsView;
 
 impl View for RunsView {
     const NAME: &'static str = "runs";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const KINDS: &'static [KeyKind] = &[KeyKind::Run, KeyKind::RunOrder];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

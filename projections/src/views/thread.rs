@@ -65,6 +65,7 @@ impl ThreadRow {
             | Event::Tool(_)
             | Event::Delegation(_)
             | Event::Subagent(_)
+            | Event::Registry(_)
             | Event::Foreign(_) => {}
         }
         row
@@ -90,7 +91,7 @@ pub(crate) struct ThreadsView;
 
 impl View for ThreadsView {
     const NAME: &'static str = "threads";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadRun];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

@@ -29,6 +29,7 @@ impl RunRow {
                 | Event::Tool(_)
                 | Event::Delegation(_)
                 | Event::Subagent(_)
+                | Event::Registry(_)
                 | Event::Foreign(_),
                 _,
             ) => Ok(()),
@@ -51,6 +52,7 @@ impl RunRow {
                 | Event::Tool(_)
                 | Event::Delegation(_)
                 | Event::Subagent(_)
+                | Event::Registry(_)
                 | Event::Foreign(_),
             ) => return None,
         };
@@ -115,6 +117,7 @@ impl RunRow {
                 | SubagentEvent::Capped(_)
                 | SubagentEvent::Ended(_),
             )
+            | Event::Registry(_)
             | Event::Foreign(_) => {}
         }
     }

@@ -40,6 +40,8 @@ fn start() -> Event {
         max_turns: 100,
         tools: Vec::new(),
         system_prompt: "a long text".into(),
+        subagents: None,
+        summarization_enabled: false,
         metadata: Map::new(),
     }))
 }
