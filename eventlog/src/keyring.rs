@@ -26,7 +26,7 @@ mod slot;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use file::KeyFile;
+pub(crate) use file::{CopiedKeys, KeyFile};
 pub use master::MasterKey;
 pub(crate) use slot::Slot;
 
@@ -153,6 +153,12 @@ impl Keyring {
             return Ok(());
         }
         self.write().save()
+    }
+
+    /// Copies the key file as it is now, while no key is made or destroyed. None if the keys are in
+    /// memory only.
+    pub(crate) fn copy_to(&self, to: &mut std::fs::File) -> io::Result<Option<CopiedKeys>> {
+        self.read().file.as_ref().map(|file| file.copy_to(to)).transpose()
     }
 
     /// Destroys one key. Says whether there was one; when it returns, it is gone from the disk.

@@ -12,6 +12,7 @@
 //! `format` (the version of both).
 
 pub mod append;
+pub mod backup;
 pub mod bench;
 pub mod chain;
 mod codec;
@@ -63,7 +64,7 @@ pub use keyring::{Keyring, MasterKey};
 pub use lock::Holder;
 pub use log::EventLog;
 pub use new_event::{NewEvent, Scope};
-pub use open::OpenError;
+pub use open::{Inspection, OpenError, free_bytes, inspect};
 pub use options::{Clock, Options};
 pub use position::{Position, Seq};
 pub use read::{EventFilter, ReadError, RunQuery};

@@ -10,10 +10,12 @@ use domain::{
     ids::{RunId, ThreadId},
     redaction::Redactor,
 };
+use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     append::{Append, AppendError, Appended},
+    backup::{self, BackupError, Manifest},
     condition::{Condition, Health, Stats},
     engine::Engine,
     erase::EraseError,
@@ -31,7 +33,7 @@ use crate::{
     store::{EngineStore, LogStore, StoreError, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
-    verify::{self, ExportedHead, Report, VerifyError, VerifyRequest},
+    verify::{self, ExportedHead, Progress, Report, VerifyError, VerifyRequest},
     writer::{AppendRequest, EraseRequest, Request, WRITER_QUEUE, Writer},
 };
 
@@ -238,6 +240,20 @@ impl EventLog {
         let store = self.store().map_err(|_| VerifyError::Closed)?;
         let engine = store.engine().ok_or(VerifyError::Unsupported)?;
         verify::verify_live(engine, store.keyring(), store.head()?, request)
+    }
+
+    /// Copies the log up to its present head into a new folder, with its keys, while others read and
+    /// write. It takes as long as reading the whole log: call it outside of async code.
+    pub fn back_up(
+        &self,
+        target: &Path,
+        taken_at: Timestamp,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, BackupError> {
+        let store = self.store()?;
+        let engine = store.engine().ok_or(BackupError::Unsupported)?;
+        let head = store.head()?;
+        backup::copy(engine, store.keyring(), head, target, taken_at, progress)
     }
 
     /// Whether the log takes writes.

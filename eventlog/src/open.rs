@@ -31,10 +31,14 @@ use crate::{
     watermark::{Noted, Watermark},
 };
 
+mod inspect;
+
+pub use inspect::{Inspection, free_bytes, inspect};
+
 const LOCK_FILE: &str = "remit.lock";
 pub(crate) const ENGINE_FOLDER: &str = "log";
 pub(crate) const WATERMARK_FILE: &str = "head";
-const KEYS_FOLDER: &str = "keys";
+pub(crate) const KEYS_FOLDER: &str = "keys";
 
 /// Why the log was not opened. No event was written; the engine may have dropped a torn tail of its
 /// journal, as it does on every start.

@@ -28,6 +28,7 @@ mod recent;
 mod stream;
 mod walk;
 
+pub(crate) use index::entries as index_entries;
 pub(crate) use recent::check_recent;
 pub use stream::{BrokenLink, Fault, verify_stream};
 
@@ -294,7 +295,7 @@ pub(crate) fn verify_live(
 }
 
 impl Report {
-    fn of_damage(damage: Damage) -> Self {
+    pub(crate) fn of_damage(damage: Damage) -> Self {
         let head = Head { position: Position::new(damage.position.get().saturating_sub(1)), ..Head::EMPTY };
         Self { head: head.into(), events: 0, commits: 0, streams: 0, record_bytes: 0, damage: Some(damage) }
     }

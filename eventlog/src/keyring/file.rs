@@ -13,7 +13,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read},
+    io::{self, Read, Write},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
@@ -30,11 +30,19 @@ const MAGIC: &[u8; 8] = b"RMTKEYS1";
 /// Slots that are added at once: 64 KiB, one sync of the file's length for 512 new keys.
 const GROW_SLOTS: u32 = 512;
 
+/// What belongs to a copy of the key file.
+pub(crate) struct CopiedKeys {
+    /// The file of the master key, if it was generated in the folder.
+    pub(crate) generated_master: Option<PathBuf>,
+}
+
 /// The open key file with the master key.
 pub(crate) struct KeyFile {
     path: PathBuf,
     file: File,
     master: SecretKey,
+    /// The file of the master key, if it was generated in the folder.
+    generated_master: Option<PathBuf>,
     /// Slots in the file, slot 0 included.
     capacity: u32,
     /// The first slot that was never written.
@@ -51,7 +59,9 @@ impl KeyFile {
             return Err(OpenError::KeysLost { path });
         }
         std::fs::create_dir_all(folder).map_err(|source| io_error("create the folder", folder, source))?;
-        let master = master.load(&folder.join(MASTER_FILE), is_new)?;
+        let master_path = folder.join(MASTER_FILE);
+        let generated_master = matches!(master, MasterKey::Generated).then(|| master_path.clone());
+        let master = master.load(&master_path, is_new)?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -60,7 +70,7 @@ impl KeyFile {
             .mode(0o600)
             .open(&path)
             .map_err(|source| io_error("open", &path, source))?;
-        let mut keys = Self { path, file, master, capacity: 0, next: 1, is_dirty: false };
+        let mut keys = Self { path, file, master, generated_master, capacity: 0, next: 1, is_dirty: false };
         if is_new {
             keys.create(folder).map_err(|source| io_error("create", &keys.path, source))?;
         } else {
@@ -126,6 +136,17 @@ impl KeyFile {
             }
         }
         Ok(slots)
+    }
+
+    /// Copies every slot as it is now, and returns when the copy is on disk.
+    pub(super) fn copy_to(&self, to: &mut File) -> io::Result<CopiedKeys> {
+        let mut chunk = vec![0; GROW_SLOTS as usize * SLOT_BYTES];
+        for start in (0..self.capacity).step_by(GROW_SLOTS as usize) {
+            self.file.read_exact_at(&mut chunk, offset(start))?;
+            to.write_all(&chunk)?;
+        }
+        to.sync_all()?;
+        Ok(CopiedKeys { generated_master: self.generated_master.clone() })
     }
 
     /// Unwraps the key in a slot.

@@ -82,10 +82,10 @@ impl Sums {
 }
 
 /// Is shown an index with a key and a value of it.
-type Show<'a> = dyn FnMut(Index, &[u8], &[u8]) + 'a;
+pub(crate) type Show<'a> = dyn FnMut(Index, &[u8], &[u8]) + 'a;
 
 /// Shows what the indexes should hold of one event.
-fn entries(outline: &Outline, record: &[u8], show: &mut Show<'_>) {
+pub(crate) fn entries(outline: &Outline, record: &[u8], show: &mut Show<'_>) {
     let stream = keys::stream_entry::encode(&outline.stream, outline.seq);
     show(Index::Streams, &stream, &keys::stream_entry::encode_value(outline.position));
     if let Some(run) = outline.run {

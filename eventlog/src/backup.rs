@@ -1,0 +1,172 @@
+//! A copy of the log that is made while others write, and a data folder that is made of it.
+//!
+//! The engine cannot copy its files while it works, so what is stored is copied one by one: a prefix
+//! of the log up to one position. Records stay sealed as they are, and nothing that can be made of
+//! them is copied: indexes are made anew by restoring.
+//!
+//! ```text
+//! {backup}/manifest.json    where the copy ends, and the length and BLAKE3 of each file
+//! {backup}/events           every record, in order
+//! {backup}/commits          every commit, in order
+//! {backup}/idempotency      every idempotency key
+//! {backup}/keys/threads     the keys of threads and runs, wrapped by the master key
+//! {backup}/keys/master.key  the master key, if it was generated in the data folder
+//! ```
+//!
+//! The first three are pairs of a key and a value of the log's keyspaces (`entries`). The keys are
+//! copied last, so that none is missing that an event needs, and what was erased until then is not
+//! there. A master key from elsewhere is not copied; without it nobody can read the copy.
+//!
+//! A backup and a restored folder are made beside their place and moved there when they are whole.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    ReadError, engine::EngineError, format::FormatError, open::OpenError, store::StoreError, verify,
+    verify::Damage,
+};
+
+mod copy;
+mod entries;
+mod follow;
+mod manifest;
+mod restore;
+#[cfg(test)]
+mod tests;
+mod unfinished;
+
+pub(crate) use copy::copy;
+pub use follow::verify_backup;
+pub use manifest::{FileEntry, Manifest, MasterKeyPlace};
+pub use restore::restore;
+
+const EVENTS_FILE: &str = "events";
+const COMMITS_FILE: &str = "commits";
+const IDEMPOTENCY_FILE: &str = "idempotency";
+const KEYS_FILE: &str = "keys/threads";
+const MASTER_FILE: &str = "keys/master.key";
+/// Files that every backup has.
+const FILES: [&str; 4] = [EVENTS_FILE, COMMITS_FILE, IDEMPOTENCY_FILE, KEYS_FILE];
+
+/// Why there is no backup, or no folder made of one. What was begun is removed again.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The place is taken.
+    #[error("{} is not empty: name a folder that does not exist", .folder.display())]
+    NotEmpty {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// There is no backup in the folder.
+    #[error("there is no backup in {}: it has no manifest.json", .folder.display())]
+    NoBackup {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// The log has no folder, so there is nothing to copy keys from.
+    #[error("a log without a folder cannot be backed up")]
+    Unsupported,
+    /// A file or folder could not be used.
+    #[error("could not {action} {}", .path.display())]
+    Io {
+        /// What was being done.
+        action: &'static str,
+        /// To what.
+        path: PathBuf,
+        /// Why it failed.
+        #[source]
+        source: io::Error,
+    },
+    /// The log could not be read.
+    #[error("could not read the log to back it up")]
+    Read(#[from] ReadError),
+    /// The log is not what was recorded, so that a copy of it would not be either.
+    #[error("the log cannot be backed up, because it is damaged")]
+    LogDamaged(#[source] Damage),
+    /// The manifest cannot be read.
+    #[error("the manifest {} is not one that `remit backup` wrote", .path.display())]
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// The manifest does not go together with the files.
+    #[error("the manifest {} does not fit the backup: {what}", .path.display())]
+    ManifestDiffers {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit.
+        what: String,
+    },
+    /// A later program made the backup.
+    #[error(
+        "the backup has format {found}, and this program knows formats up to {}; use a later version",
+        manifest::FORMAT
+    )]
+    Newer {
+        /// Its format.
+        found: u32,
+    },
+    /// A later program wrote the log that was backed up.
+    #[error("could not use the log in the backup")]
+    Format(#[source] FormatError),
+    /// A file is not as it was written.
+    #[error("the file {} of the backup is damaged: {what}", .path.display())]
+    FileDiffers {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// What is in the files is not what was recorded.
+    #[error("the backup is damaged")]
+    Damaged(#[source] Damage),
+    /// The restored log could not be written.
+    #[error("could not write the restored log")]
+    Store(#[from] StoreError),
+    /// The keys do not open, for example because the master key is another.
+    #[error("could not use the keys in the backup")]
+    Keys(#[source] OpenError),
+    /// The restored log could not be verified.
+    #[error("could not verify the restored log")]
+    Verify(#[from] verify::VerifyError),
+}
+
+impl BackupError {
+    /// Whether what is stored is not what was written.
+    pub fn is_damage(&self) -> bool {
+        match self {
+            Self::LogDamaged(_)
+            | Self::Manifest { .. }
+            | Self::ManifestDiffers { .. }
+            | Self::FileDiffers { .. }
+            | Self::Damaged(_) => true,
+            Self::NotEmpty { .. }
+            | Self::NoBackup { .. }
+            | Self::Unsupported
+            | Self::Io { .. }
+            | Self::Read(_)
+            | Self::Newer { .. }
+            | Self::Format(_)
+            | Self::Store(_)
+            | Self::Keys(_)
+            | Self::Verify(_) => false,
+        }
+    }
+}
+
+impl From<EngineError> for BackupError {
+    fn from(error: EngineError) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> BackupError {
+    let path = path.to_owned();
+    move |source| BackupError::Io { action, path: path.clone(), source }
+}

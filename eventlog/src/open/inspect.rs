@@ -1,0 +1,83 @@
+//! Looking at a folder without changing it: all that opening would refuse, found before anybody
+//! opens it.
+
+use std::{io, path::Path, sync::Arc};
+
+use super::{
+    ENGINE_FOLDER, OpenError, WATERMARK_FILE, acquire_lock, compare, io_error, open_engine, open_keys,
+};
+use crate::{
+    format,
+    journal_scan::JournalScan,
+    keyring::Keyring,
+    options::Options,
+    position::Position,
+    store::EngineStore,
+    verify,
+    watermark::{Noted, Watermark},
+};
+
+/// What a folder holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inspection {
+    /// The version of the stored format; none in a log that has just been made.
+    pub format_version: Option<u32>,
+    /// The last position. None if the journal has a torn end, which must be looked at first.
+    pub head: Option<Position>,
+    /// The last position that was noted outside the engine; none if the head file is gone.
+    pub noted: Option<Position>,
+    /// Space on disk.
+    pub disk_bytes: u64,
+}
+
+/// Looks at a folder that nobody has open. What it finds wrong is the error that opening the folder
+/// would give. It reads the end of the log, not all of it: that is what verifying is for.
+pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError> {
+    let _lock = acquire_lock(folder, (options.clock)())?;
+    let engine_folder = folder.join(ENGINE_FOLDER);
+    let scanned =
+        JournalScan::of(&engine_folder).map_err(io_error("read the journals in", &engine_folder))?;
+    if let Some(journal) = scanned.damaged() {
+        return Err(OpenError::JournalDamaged { path: journal.path.clone(), at: journal.valid_bytes });
+    }
+    let path = folder.join(WATERMARK_FILE);
+    let noted = match Watermark::peek(&path).map_err(io_error("read", &path))? {
+        Noted::Head(head) => Some(head),
+        Noted::Nothing => None,
+        Noted::Damaged => return Err(OpenError::WatermarkDamaged { path }),
+    };
+    let noted_position = noted.map(|head| head.position);
+    if scanned.torn().is_some() {
+        // The engine cuts a torn end when it is opened, so it is not.
+        if let (Some(noted), Some(log)) = (noted_position, scanned.last_commit)
+            && noted > log
+        {
+            return Err(OpenError::HeadBehind { folder: folder.to_owned(), log, noted });
+        }
+        return Ok(Inspection { format_version: None, head: None, noted: noted_position, disk_bytes: 0 });
+    }
+    let (engine, version) = open_engine(folder)?;
+    let keyring = if format::is_sealed(version) {
+        open_keys(folder, options, version)?
+    } else {
+        Keyring::in_memory().map_err(io_error("make keys for", folder))?
+    };
+    let head = EngineStore::head_of(&engine).map_err(OpenError::Store)?;
+    if let Some(noted) = noted {
+        compare(folder, &EngineStore::new(engine.clone(), Arc::new(keyring)), head, noted)?;
+    }
+    if let Some(damage) = verify::check_recent(&engine, head).map_err(OpenError::Store)? {
+        return Err(OpenError::Damaged { folder: folder.to_owned(), damage });
+    }
+    let disk_bytes = engine.disk_bytes().map_err(|source| OpenError::Store(source.into()))?;
+    Ok(Inspection { format_version: version, head: Some(head.position), noted: noted_position, disk_bytes })
+}
+
+/// Space that is free on the disk of a folder, in bytes.
+pub fn free_bytes(folder: &Path) -> io::Result<u64> {
+    let space = rustix::fs::statvfs(folder)?;
+    Ok(space.f_bavail.saturating_mul(space.f_frsize))
+}
+
+#[cfg(test)]
+mod tests;

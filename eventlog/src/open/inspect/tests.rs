@@ -1,0 +1,109 @@
+//! What is wrong with a folder is found without opening it, and nothing in it is changed.
+
+use std::fs;
+
+use super::*;
+use crate::{
+    EventLog, MasterKey, SecretKey,
+    engine::{Batch, Durability, Engine},
+    keys::{self, EVENTS},
+    sample,
+};
+
+/// A closed log of five commits.
+async fn filled() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    // Opening again cuts the unused end off the journal.
+    for number in 1..=6 {
+        let log = EventLog::open(folder.path(), sample::options()).unwrap();
+        if number <= 5 {
+            sample::add(&log, &sample::thread("t"), [number]).await.unwrap();
+        }
+        log.close().await;
+    }
+    folder
+}
+
+fn look(folder: &Path) -> Result<Inspection, OpenError> {
+    inspect(folder, &sample::options())
+}
+
+#[tokio::test]
+async fn a_whole_folder_is_described() {
+    let folder = filled().await;
+    let five = Some(Position::new(5));
+    let found = look(folder.path()).unwrap();
+    assert_eq!((found.format_version, found.head, found.noted), (Some(2), five, five));
+    assert!(found.disk_bytes > 0 && free_bytes(folder.path()).unwrap() > 0);
+    fs::remove_file(folder.path().join(WATERMARK_FILE)).unwrap();
+    assert_eq!(look(folder.path()).unwrap().noted, None);
+    assert!(!folder.path().join(WATERMARK_FILE).exists(), "looking makes nothing");
+}
+
+#[tokio::test]
+async fn each_trouble_has_its_error() {
+    let check = async |damage: &dyn Fn(&Path), is_expected: fn(&OpenError) -> bool| {
+        let folder = filled().await;
+        damage(folder.path());
+        let error = look(folder.path()).unwrap_err();
+        assert!(is_expected(&error), "{error}");
+    };
+    let head = |folder: &Path, bytes: &[u8]| fs::write(folder.join(WATERMARK_FILE), bytes).unwrap();
+    check(&|folder| head(folder, &[7; 1_024]), |error| matches!(error, OpenError::WatermarkDamaged { .. }))
+        .await;
+    let keys_file = |folder: &Path, name: &str| folder.join("keys").join(name);
+    check(&|folder| fs::remove_file(keys_file(folder, "threads")).unwrap(), |error| {
+        matches!(error, OpenError::KeysLost { .. })
+    })
+    .await;
+    check(&|folder| fs::remove_file(keys_file(folder, "master.key")).unwrap(), |error| {
+        matches!(error, OpenError::MasterKeyLost { .. })
+    })
+    .await;
+    let engine = |folder: &Path| Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
+    check(&|folder| format::write(&engine(folder), 9).unwrap(), |error| {
+        matches!(error, OpenError::Format { .. })
+    })
+    .await;
+    let remove_last = |folder: &Path| {
+        let mut batch = Batch::new();
+        batch.delete(EVENTS, keys::event::encode(Position::new(5)));
+        engine(folder).commit(batch, Durability::Synced).unwrap();
+    };
+    check(&remove_last, |error| matches!(error, OpenError::Damaged { .. })).await;
+    let folder = filled().await;
+    let wrong = Options { master_key: MasterKey::Given(SecretKey::new([1; 32])), ..sample::options() };
+    let error = inspect(folder.path(), &wrong).unwrap_err();
+    assert!(matches!(error, OpenError::MasterKeyWrong { .. }), "{error}");
+    let log = EventLog::open(folder.path(), sample::options()).unwrap();
+    assert!(matches!(look(folder.path()), Err(OpenError::Held { .. })));
+    drop(log);
+}
+
+/// The last journal of a folder.
+fn journal(folder: &Path) -> (std::path::PathBuf, Vec<u8>) {
+    let scanned = JournalScan::of(&folder.join(ENGINE_FOLDER)).unwrap();
+    let path = scanned.journals.last().unwrap().path.clone();
+    let bytes = fs::read(&path).unwrap();
+    (path, bytes)
+}
+
+#[tokio::test]
+async fn a_torn_end_is_left_alone_and_a_lost_one_is_named() {
+    let folder = filled().await;
+    let (path, whole) = journal(folder.path());
+    // The beginning of a batch that was never acknowledged.
+    let torn = [&whole[..], &[1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9, 9]].concat();
+    fs::write(&path, &torn).unwrap();
+    let found = look(folder.path()).unwrap();
+    assert_eq!((found.head, found.noted), (None, Some(Position::new(5))));
+    assert_eq!(fs::read(&path).unwrap(), torn, "looking cuts nothing");
+    fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+    let error = look(folder.path()).unwrap_err();
+    assert!(matches!(error, OpenError::HeadBehind { log, .. } if log == Position::new(4)), "{error}");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    fs::write(&path, &damaged).unwrap();
+    assert!(matches!(look(folder.path()), Err(OpenError::JournalDamaged { .. })));
+    assert_eq!(fs::read(&path).unwrap(), damaged);
+}
