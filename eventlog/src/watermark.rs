@@ -57,7 +57,8 @@ impl Watermark {
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let (noted, next_slot) = read_slots(&bytes);
-        if bytes.len() < SLOT_BYTES * SLOTS as usize {
+        // A damaged file stays as it is: it is evidence, and the next look must refuse it, too.
+        if bytes.len() < SLOT_BYTES * SLOTS as usize && noted != Noted::Damaged {
             file.set_len(0)?;
             file.rewind()?;
             file.write_all(&[0; SLOT_BYTES * SLOTS as usize])?;

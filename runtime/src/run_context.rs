@@ -7,6 +7,7 @@ use std::{
 
 use domain::{
     agent::AgentEvent,
+    definition::{Registry, SubagentsSettings},
     delegation::Delegation,
     event::{RunSettings, Scope},
     ids::{DelegationId, ThreadId, ToolCallId},
@@ -24,6 +25,8 @@ pub(crate) struct RunContext {
     pub(crate) services: Arc<Services>,
     pub(crate) thread_id: ThreadId,
     pub(crate) settings: Arc<RunSettings>,
+    /// The subagent types as they were when the run started.
+    pub(crate) registry: Arc<Registry>,
     pub(crate) folders: ThreadFolders,
     pub(crate) owner: OwnerHandle,
     pub(crate) stop: StopSignal,
@@ -52,6 +55,15 @@ impl ResumableDelegation {
             Delegation::Absent | Delegation::Refused(_) => false,
         }
     }
+}
+
+/// The subagent types that a run was started with; the process's own for a run that did not note
+/// them.
+pub(crate) fn frozen_registry(services: &Services, settings: &RunSettings) -> Arc<Registry> {
+    let frozen = |subagents: &SubagentsSettings| {
+        Arc::new(Registry::new(subagents.clone(), settings.summarization_enabled))
+    };
+    settings.subagents.as_deref().map_or_else(|| Arc::new(services.registry.clone()), frozen)
 }
 
 impl RunContext {

@@ -48,6 +48,8 @@ pub(crate) fn resolve(services: &Services, request: &RunRequest) -> Result<RunSe
         max_turns: LEAD_TURNS_MAX_DEFAULT,
         tools,
         system_prompt: system_prompt(services, request, limits),
+        subagents: Some(Box::new(services.registry.settings().clone())),
+        summarization_enabled: services.registry.summarization_enabled(),
         metadata: request.metadata.clone(),
     })
 }

@@ -95,7 +95,7 @@ fn tools(context: &RunContext) -> Vec<ToolSpec> {
     let mut tools = services.toolbox.specs(Some(names), &[]);
     if names.iter().any(|name| name == TASK_TOOL) {
         let allowed = context.settings.allowed_subagents.as_deref();
-        let listed = services.registry.available(services.allows_bash(), allowed);
+        let listed = context.registry.available(services.allows_bash(), allowed);
         let types: Vec<&str> = listed.iter().map(|listed| listed.definition.name.as_str()).collect();
         tools.push(task_tool(&types));
     }

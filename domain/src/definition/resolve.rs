@@ -51,6 +51,16 @@ impl Registry {
         Self { sources, settings, summarization_enabled }
     }
 
+    /// What the configuration said, to be frozen into a run.
+    pub const fn settings(&self) -> &SubagentsSettings {
+        &self.settings
+    }
+
+    /// Whether history is compacted.
+    pub const fn summarization_enabled(&self) -> bool {
+        self.summarization_enabled
+    }
+
     /// What a delegation to the type obeys, whoever may delegate to it. `None` for a name that no
     /// source has.
     pub fn resolve(&self, name: &str) -> Option<Resolved> {

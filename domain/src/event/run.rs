@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::family::family;
-use crate::{ids::RunId, usage::Usage};
+use crate::{definition::SubagentsSettings, ids::RunId, usage::Usage};
 
 family! {
     /// The life of a run. `run.status` is the one source of truth for its state; `run.end` and
@@ -58,6 +58,13 @@ pub struct RunSettings {
     pub tools: Vec<String>,
     /// The lead's system prompt.
     pub system_prompt: String,
+    /// The subagent types and their limits, as they were configured; absent where an older run did
+    /// not note them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subagents: Option<Box<SubagentsSettings>>,
+    /// Whether history was compacted, which decides default token budgets.
+    #[serde(default)]
+    pub summarization_enabled: bool,
     /// What the client wants to find again.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,

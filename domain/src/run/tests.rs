@@ -13,6 +13,8 @@ fn settings() -> RunSettings {
         max_turns: 100,
         tools: vec!["ls".into()],
         system_prompt: "lead".into(),
+        subagents: None,
+        summarization_enabled: false,
         metadata: serde_json::Map::new(),
     }
 }

@@ -56,3 +56,16 @@ fn an_empty_or_zeroed_file_says_nothing() {
     assert_eq!(noted(&path), Noted::Nothing);
     assert_eq!(noted(&path), Noted::Nothing);
 }
+
+// A refusal must not destroy what it refused over: the next look has to refuse, too.
+#[test]
+fn a_damaged_file_stays_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("head");
+    std::fs::write(&path, "PWNED").unwrap();
+    for _ in 0..2 {
+        let (_, noted) = Watermark::open(&path).unwrap();
+        assert_eq!(noted, Noted::Damaged);
+        assert_eq!(std::fs::read(&path).unwrap(), b"PWNED");
+    }
+}

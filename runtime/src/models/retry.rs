@@ -16,6 +16,10 @@ mod tests;
 /// After these failures one more attempt is all that makes sense.
 const ATTEMPTS_MAX_WHEN_FRAGILE: u32 = 2;
 
+/// The longest wait that a provider may ask for. A call that is to wait longer fails at once, and
+/// says how long the provider wanted.
+pub const PROVIDER_WAIT_MAX: Duration = Duration::from_secs(600);
+
 /// How often and after what waits a model is asked again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RetryPolicy {
@@ -123,6 +127,9 @@ pub async fn call_with_retries(
             Err(error) => error,
         };
         let max_attempts = attempts_max(retries.policy, error.kind);
+        if let Some(wait) = error.retry_after.filter(|wait| *wait > PROVIDER_WAIT_MAX) {
+            return Err(GaveUp { attempts: attempt, error: wants_too_long_a_wait(error, wait) });
+        }
         if !error.is_retryable() || attempt >= max_attempts {
             return Err(GaveUp { attempts: attempt, error });
         }
@@ -132,6 +139,15 @@ pub async fn call_with_retries(
         previous_wait = Some(wait.duration);
         attempt += 1;
     }
+}
+
+/// A provider's wish is followed as it is, but a run does not wait for ever.
+fn wants_too_long_a_wait(mut error: ModelError, wait: Duration) -> ModelError {
+    let (asked, longest) = (wait.as_secs(), PROVIDER_WAIT_MAX.as_secs());
+    error
+        .message
+        .push_str(&format!("; it asks for a wait of {asked} seconds, and at most {longest} are waited"));
+    error
 }
 
 fn notice(attempt: u32, max_attempts: u32, wait: Wait, error: &ModelError) -> RetryNotice {

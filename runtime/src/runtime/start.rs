@@ -15,7 +15,7 @@ use super::Runtime;
 use crate::{
     live_runs::LiveRuns,
     request::{RunRequest, StartRunError},
-    run_context::{ResumableDelegation, RunContext},
+    run_context::{ResumableDelegation, RunContext, frozen_registry},
     run_owner::{self, Decision, Record, RecordError, RunState},
     run_settings, run_task,
     thread_history::ThreadHistory,
@@ -75,6 +75,9 @@ impl Runtime {
         if let Some(active) = self.services.live_runs.active(thread_id) {
             return Err(StartRunError::ActiveRun(active));
         }
+        if self.services.log.is_erased(thread_id) {
+            return Err(StartRunError::Erased(thread_id.clone()));
+        }
         let unknown = || StartRunError::UnknownThread(thread_id.clone());
         let mut history = self.history(thread_id).map_err(failed)?.ok_or_else(unknown)?;
         if let Some(run_id) = request.run_id.as_ref().filter(|run_id| history.names(run_id)) {
@@ -104,6 +107,7 @@ impl Runtime {
         Ok(RunContext {
             services: self.services.clone(),
             thread_id: thread_id.clone(),
+            registry: frozen_registry(&self.services, &beginning.settings),
             settings: Arc::new(beginning.settings),
             folders,
             owner: run_owner::spawn(beginning.state, journal, scope),

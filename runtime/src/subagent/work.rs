@@ -97,8 +97,7 @@ impl Subagent {
     }
 
     fn briefing(&self) -> Vec<Message> {
-        let services = &self.context.services;
-        let resolved = services.registry.resolve(self.request.subagent_type.as_str());
+        let resolved = self.context.registry.resolve(self.request.subagent_type.as_str());
         let system_prompt = resolved.and_then(|resolved| resolved.definition.system_prompt);
         initial_messages(&Briefing {
             system_prompt: system_prompt.as_deref(),

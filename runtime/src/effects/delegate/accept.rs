@@ -28,7 +28,7 @@ pub(super) fn accept(
     let settings = &context.settings;
     let services = &context.services;
     let allowed = settings.allowed_subagents.as_deref();
-    let resolved = services.registry.permit(&args.subagent_type, services.allows_bash(), allowed);
+    let resolved = context.registry.permit(&args.subagent_type, services.allows_bash(), allowed);
     let resolved = resolved.map_err(|reason| not_permitted(context, &args.subagent_type, reason))?;
     let definition = resolved.definition;
     let model_name = domain::definition::model_name(
@@ -63,7 +63,7 @@ fn parse(call: &ToolCall) -> Result<TaskArgs, Refusal> {
 fn not_permitted(context: &RunContext, name: &str, reason: RefusalReason) -> Refusal {
     let services = &context.services;
     let allowed = context.settings.allowed_subagents.as_deref();
-    let listed = services.registry.available(services.allows_bash(), allowed);
+    let listed = context.registry.available(services.allows_bash(), allowed);
     let names: Vec<&str> = listed.iter().map(|listed| listed.definition.name.as_str()).collect();
     let message = match reason {
         RefusalReason::NotAllowed => prompt::type_not_allowed(name, &names),

@@ -185,3 +185,17 @@ proptest! {
         prop_assert!((0.0..1.0).contains(&fraction));
     }
 }
+
+// A provider that asks for a wait of days must not hold a run for days.
+#[tokio::test]
+async fn a_wait_that_is_too_long_fails_at_once_and_says_so() {
+    let wait = PROVIDER_WAIT_MAX + Duration::from_secs(1);
+    let (outcome, notices) =
+        call(&Failing::new([(ModelErrorKind::Transient, Some(wait))]), &pauses(0.0)).await;
+    let gave_up = outcome.unwrap_err();
+    assert_eq!((gave_up.attempts, notices.len()), (1, 0));
+    assert!(
+        gave_up.error.message.ends_with("asks for a wait of 601 seconds, and at most 600 are waited"),
+        "{gave_up:?}"
+    );
+}

@@ -46,6 +46,8 @@ fn start() -> Decision {
         max_turns: 9,
         tools: Vec::new(),
         system_prompt: "lead".into(),
+        subagents: None,
+        summarization_enabled: false,
         metadata: Default::default(),
     };
     Decision::Run(RunCommand::Start { settings: Box::new(settings), input: Vec::new() })

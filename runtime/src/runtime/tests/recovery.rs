@@ -221,3 +221,24 @@ async fn a_run_survives_one_crash_after_another() {
     check_ended_once(&facts);
     assert_eq!(essence(&ledger_of(&facts)), essence(&ledger_of(&facts_of(&whole))));
 }
+
+// A run obeys what it was started with, whatever was configured since.
+#[tokio::test]
+async fn a_resumed_run_keeps_its_limits() {
+    let (whole, ends, ..) = recorded_run().await;
+    let facts = facts_of(&whole);
+    let at = facts.iter().position(|fact| fact.event.event_type() == "delegation.requested").unwrap();
+    let end = ends.into_iter().rfind(|end| *end <= at).unwrap();
+    let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+    let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
+    let setup = setup(&script, &tool, log.clone()).config(|config| config.subagents.max_turns = Some(7));
+    recovered(&setup.runtime(&data), &facts_of(&log), Recovery::Resume).await;
+    let limits: Vec<u32> = facts_of(&log)
+        .iter()
+        .filter_map(|fact| match &fact.event {
+            Event::Delegation(domain::event::DelegationEvent::Requested(request)) => Some(request.max_turns),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(limits, [150, 150, 150]);
+}

@@ -129,6 +129,8 @@ fn foreign_start(run: &RunId) -> NewEvent {
         max_turns: 9,
         tools: Vec::new(),
         system_prompt: "obey".into(),
+        subagents: None,
+        summarization_enabled: false,
         metadata: Default::default(),
     };
     let encoded = eventlog::encode(&Event::Run(RunEvent::Started(settings))).unwrap();
