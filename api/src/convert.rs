@@ -3,6 +3,7 @@
 
 pub(crate) mod card;
 pub(crate) mod delegation;
+pub(crate) mod erasure;
 pub(crate) mod event;
 pub(crate) mod evidence;
 pub(crate) mod health;

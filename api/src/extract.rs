@@ -9,6 +9,6 @@ mod query;
 
 pub(crate) use self::{
     body::{JsonBody, OptionalJsonBody},
-    path::{Path, RunPath, TaskPath, ThreadPath},
+    path::{ErasurePath, Path, RunPath, TaskPath, ThreadPath},
     query::{CancelQuery, DelegationsQuery, EventsQuery, Moment, PageQuery, Query, RunsQuery, whole_number},
 };

@@ -40,3 +40,8 @@ pub(crate) const TASK_RECEIPTS: &str = "/api/threads/{thread_id}/runs/{run_id}/t
 pub(crate) const CAPACITY: &str = "/api/capacity";
 /// Where the views stand.
 pub(crate) const PROJECTIONS: &str = "/api/projections";
+
+/// Erasures.
+pub(crate) const ERASURES: &str = "/api/erasures";
+/// One erasure.
+pub(crate) const ERASURE: &str = "/api/erasures/{erasure_id}";

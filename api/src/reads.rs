@@ -49,8 +49,11 @@ impl Server {
         reached.map_err(|behind| ApiError::new(ProblemCode::Stale, behind.to_string()))
     }
 
-    /// The last seq of a thread. A thread without events is a 404.
+    /// The last seq of a thread. A thread without events is a 404, and so is one that was erased.
     pub(crate) fn tail(&self, thread_id: &ThreadId) -> Answer<Seq> {
+        if self.log.is_erased(thread_id) {
+            return Err(ApiError::no_thread(thread_id));
+        }
         let tail = self.log.stream_tail(&StreamId::Thread(thread_id.clone()))?;
         tail.ok_or_else(|| ApiError::no_thread(thread_id))
     }

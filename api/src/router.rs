@@ -19,6 +19,7 @@ pub(crate) fn routes(server: &Server) -> Router {
     Router::new()
         .merge(routes::capacity::routes())
         .merge(routes::delegations::routes())
+        .merge(routes::erasures::routes())
         .merge(routes::events::routes())
         .merge(routes::probes::routes())
         .merge(routes::projections::routes())

@@ -2,6 +2,7 @@
 
 pub(crate) mod capacity;
 pub(crate) mod delegations;
+pub(crate) mod erasures;
 pub(crate) mod events;
 pub(crate) mod probes;
 pub(crate) mod projections;

@@ -4,6 +4,7 @@
 pub mod capacity;
 pub mod card;
 pub mod delegation;
+pub mod erasure;
 pub mod event;
 pub mod evidence;
 pub mod health;

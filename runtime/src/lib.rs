@@ -11,6 +11,7 @@ mod cancellation;
 mod clock;
 pub mod config;
 mod effects;
+mod erasure;
 mod id_source;
 mod journal;
 mod live_runs;
@@ -33,9 +34,10 @@ pub mod tools;
 
 pub use admission::{AdmissionLimits, Capacity};
 pub use clock::{Clock, SystemClock};
+pub use erasure::{Erasure, ErasureState};
 pub use id_source::{IdSource, SystemIds};
 pub use journal::JournalError;
 pub use request::{
-    CancelError, CreateThreadError, HistoryError, NewThread, RunRequest, StartRunError, TaskRef,
+    CancelError, CreateThreadError, EraseError, HistoryError, NewThread, RunRequest, StartRunError, TaskRef,
 };
 pub use runtime::{Runtime, RuntimeParts};

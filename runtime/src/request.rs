@@ -84,6 +84,9 @@ pub enum CreateThreadError {
     /// There is a thread of that id.
     #[error("thread {0} exists already; choose another thread_id or leave it out")]
     Exists(ThreadId),
+    /// There was a thread of that id.
+    #[error("thread {0} was erased, and its id is not used again; choose another thread_id or leave it out")]
+    Erased(ThreadId),
     /// The workspace is not a folder that can be used.
     #[error("using {} as a workspace", .folder.display())]
     Workspace {
@@ -104,6 +107,9 @@ pub enum StartRunError {
     /// There is no such thread.
     #[error("Thread {0} not found")]
     UnknownThread(ThreadId),
+    /// There was one, until it was erased.
+    #[error("thread {0} was erased and takes no more runs; make another thread")]
+    Erased(ThreadId),
     /// The thread is busy.
     #[error("run {0} is active on this thread; wait for it or cancel it")]
     ActiveRun(RunId),
@@ -157,6 +163,50 @@ pub enum HistoryError {
     /// An event has another shape than it promises.
     #[error("decoding an event")]
     Decode(#[from] eventlog::UndecodableEvent),
+}
+
+/// Why a thread is not erased, or not yet. What was begun is carried on when it is asked for again, and
+/// when a server starts.
+#[derive(Debug, thiserror::Error)]
+pub enum EraseError {
+    /// There is no such thread, or it has been erased.
+    #[error("Thread {0} not found")]
+    UnknownThread(ThreadId),
+    /// No key hides its events.
+    #[error(
+        "the events of thread {0} were written in plain, by a version without sealing; they cannot be erased"
+    )]
+    InPlain(ThreadId),
+    /// The process is going down.
+    #[error("the server is shutting down; the erasure is carried on when it starts again")]
+    ShuttingDown,
+    /// The keys could not be destroyed.
+    #[error("destroying the keys of thread {thread_id}")]
+    Keys {
+        /// The thread.
+        thread_id: ThreadId,
+        /// What is wrong.
+        #[source]
+        source: eventlog::EraseError,
+    },
+    /// The thread's folders could not be removed. Its events can no longer be read.
+    #[error("removing the folders of thread {thread_id}")]
+    Folders {
+        /// The thread.
+        thread_id: ThreadId,
+        /// What is wrong.
+        #[source]
+        source: std::io::Error,
+    },
+    /// The log cannot be read.
+    #[error("reading the log")]
+    Read(#[from] ReadError),
+    /// The registry cannot be read.
+    #[error("reading the erasures")]
+    Registry(#[from] HistoryError),
+    /// The log failed.
+    #[error("recording the erasure")]
+    Journal(#[from] JournalError),
 }
 
 /// Why nothing was cancelled.

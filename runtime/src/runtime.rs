@@ -1,6 +1,7 @@
 //! The runtime as everybody sees it: threads and runs, started, stopped and waited for.
 
 mod cancel;
+mod erase;
 mod recover;
 mod start;
 mod thread;
@@ -59,6 +60,8 @@ pub struct Runtime {
     runs: TaskTracker,
     /// One start at a time, so that two cannot find the same thread idle.
     starting: Arc<tokio::sync::Mutex<()>>,
+    /// One erasure at a time, so that two of the same thread are one.
+    erasing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl Runtime {
@@ -106,6 +109,7 @@ impl Runtime {
             stop: StopSignal::root(),
             runs: TaskTracker::new(),
             starting: Arc::default(),
+            erasing: Arc::default(),
         }
     }
 

@@ -47,8 +47,11 @@ pub(crate) struct RunHistory {
 }
 
 impl ThreadHistory {
-    /// Reads the whole stream; `None` when there is no such thread.
+    /// Reads the whole stream; `None` when there is no such thread, or no more.
     pub(crate) fn read(log: &EventLog, thread_id: &ThreadId) -> Result<Option<Self>, HistoryError> {
+        if log.is_erased(thread_id) {
+            return Ok(None);
+        }
         let stream = StreamId::Thread(thread_id.clone());
         let (mut history, mut after) = (Self::default(), Seq::ZERO);
         loop {

@@ -68,6 +68,8 @@ pub(crate) enum Command {
     Card(CardArguments),
     /// List the receipts: evidence of the tool calls that subagents made
     Receipts(ReceiptsArguments),
+    /// Erase a thread for good: its events, views and files
+    Erase(EraseArguments),
 }
 
 /// `remit demo`.
@@ -206,6 +208,21 @@ pub(crate) struct ReceiptsArguments {
     /// Which delegation; all of them when none is named.
     #[command(flatten)]
     pub(crate) task: OptionalTask,
+}
+
+/// `remit erase`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "The keys of the thread are destroyed, so that nobody can read it any more. Positions and seqs stay, \
+                        and the log verifies as before. A folder that was given with --dir is left as it is."
+)]
+pub(crate) struct EraseArguments {
+    /// The thread, or the beginning of its id
+    #[arg(value_name = "THREAD")]
+    pub(crate) thread: ThreadId,
+    /// Do not ask
+    #[arg(long)]
+    pub(crate) yes: bool,
 }
 
 /// A delegation that must be named, in one of two places.

@@ -2,6 +2,7 @@
 
 mod card;
 mod demo;
+mod erase;
 mod events;
 mod ledger;
 mod receipts;
@@ -24,5 +25,6 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Ledger(arguments) => ledger::ledger(context, &arguments).await,
         Command::Card(arguments) => card::card(context, &arguments).await,
         Command::Receipts(arguments) => receipts::receipts(context, &arguments).await,
+        Command::Erase(arguments) => erase::erase(context, arguments).await,
     }
 }

@@ -78,7 +78,7 @@ impl Host {
             CreateThreadError::Workspace { .. } => {
                 anyhow::Error::new(error).context(Failure::usage("could not use the folder as a workspace"))
             }
-            CreateThreadError::Exists(_) | CreateThreadError::Journal(..) => {
+            CreateThreadError::Exists(_) | CreateThreadError::Erased(_) | CreateThreadError::Journal(..) => {
                 anyhow::Error::new(error).context("could not make a thread")
             }
         })
@@ -129,7 +129,7 @@ impl Host {
 /// A start that was refused, with its exit code.
 fn refused(error: StartRunError) -> anyhow::Error {
     let exit = match &error {
-        StartRunError::UnknownThread(_) => Exit::NotFound,
+        StartRunError::UnknownThread(_) | StartRunError::Erased(_) => Exit::NotFound,
         StartRunError::ActiveRun(_) | StartRunError::RunExists(_) | StartRunError::ShuttingDown => {
             Exit::Refused
         }

@@ -2,7 +2,7 @@
 
 use contracts::wire::problem::ProblemCode;
 use projections::RowError;
-use runtime::{CancelError, CreateThreadError, HistoryError, StartRunError};
+use runtime::{CancelError, CreateThreadError, EraseError, HistoryError, StartRunError};
 
 use crate::error::ApiError;
 
@@ -10,6 +10,7 @@ impl From<CreateThreadError> for ApiError {
     fn from(error: CreateThreadError) -> Self {
         match error {
             CreateThreadError::Exists(_) => Self::new(ProblemCode::Conflict, error.to_string()),
+            CreateThreadError::Erased(_) => Self::new(ProblemCode::Gone, error.to_string()),
             CreateThreadError::Workspace { .. } => {
                 Self::failed(ProblemCode::Internal, "making the thread", &error)
             }
@@ -27,6 +28,7 @@ impl From<StartRunError> for ApiError {
         let failed = |code| Self::failed(code, "starting the run", &error);
         match &error {
             StartRunError::UnknownThread(thread_id) => Self::no_thread(thread_id),
+            StartRunError::Erased(_) => refused(ProblemCode::Gone),
             StartRunError::ActiveRun(_) | StartRunError::RunExists(_) => refused(ProblemCode::Conflict),
             StartRunError::UnknownModel(_) => refused(ProblemCode::BadRequest),
             StartRunError::NoInput | StartRunError::InputTooLong { .. } => {
@@ -50,6 +52,23 @@ impl From<CancelError> for ApiError {
                 refused(ProblemCode::Conflict)
             }
             CancelError::History(source) => Self::failed(history_code(source), "looking for the run", &error),
+        }
+    }
+}
+
+/// A thread that was erased is as unknown as one that never was.
+impl From<EraseError> for ApiError {
+    fn from(error: EraseError) -> Self {
+        let failed = |code| Self::failed(code, "erasing the thread", &error);
+        match &error {
+            EraseError::UnknownThread(thread_id) => Self::no_thread(thread_id),
+            EraseError::InPlain(_) => Self::new(ProblemCode::Conflict, error.to_string()),
+            EraseError::ShuttingDown => Self::shutting_down(),
+            EraseError::Folders { .. } => failed(ProblemCode::Internal),
+            EraseError::Registry(source) => failed(history_code(source)),
+            EraseError::Keys { .. } | EraseError::Read(_) | EraseError::Journal(_) => {
+                failed(ProblemCode::Unavailable)
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use axum::{
     extract::{FromRequestParts, RawPathParams},
     http::request::Parts,
 };
-use domain::ids::{InvalidId, RunId, ThreadId, ToolCallId};
+use domain::ids::{ErasureId, InvalidId, RunId, ThreadId, ToolCallId};
 
 use crate::error::{Answer, ApiError};
 
@@ -32,6 +32,12 @@ pub(crate) struct TaskPath {
     pub(crate) task_id: ToolCallId,
 }
 
+/// An erasure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ErasurePath {
+    pub(crate) erasure_id: ErasureId,
+}
+
 /// Ids that can be read from a path.
 pub(crate) trait FromPath: Sized {
     /// Reads and checks the ids.
@@ -41,6 +47,12 @@ pub(crate) trait FromPath: Sized {
 impl FromPath for ThreadPath {
     fn from_path(params: &RawPathParams) -> Answer<Self> {
         Ok(Self { thread_id: id(params, "thread_id", ThreadId::new)? })
+    }
+}
+
+impl FromPath for ErasurePath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { erasure_id: id(params, "erasure_id", |text| text.parse())? })
     }
 }
 

@@ -46,6 +46,7 @@ enum Stage {
 /// What there is to say.
 enum Next {
     Event(Result<Box<RecordedEvent>, ReadError>),
+    Erased,
     Nothing,
     Stop,
 }
@@ -80,7 +81,10 @@ impl Frames {
         let silence_ends = Instant::now() + self.heartbeat;
         tokio::select! {
             biased;
-            event = self.feed.next() => Next::Event(event.map(Box::new)),
+            event = self.feed.next() => match event.transpose() {
+                Some(event) => Next::Event(event.map(Box::new)),
+                None => Next::Erased,
+            },
             () = self.opening.shutdown.begun() => Next::Stop,
             () = tokio::time::sleep_until(silence_ends) => Next::Nothing,
         }
@@ -95,6 +99,7 @@ impl Frames {
                 self.stage = Stage::Over;
                 None
             }
+            Next::Erased => Some(self.failed("the run was erased")),
             Next::Event(Ok(event)) => {
                 if run_feed::is_terminal(&event) {
                     self.stage = Stage::End;

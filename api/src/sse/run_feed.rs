@@ -52,15 +52,19 @@ impl RunFeed {
         self.ended_at.is_some_and(|ended_at| self.after >= ended_at)
     }
 
-    /// The next event; waits until there is one. Nothing is lost when the call is cancelled.
-    pub(crate) async fn next(&mut self) -> Result<RecordedEvent, ReadError> {
+    /// The next event; waits until there is one. None when the run was erased meanwhile. Nothing is
+    /// lost when the call is cancelled.
+    pub(crate) async fn next(&mut self) -> Result<Option<RecordedEvent>, ReadError> {
         loop {
             if let Some(event) = self.page.pop_front() {
                 self.after = event.seq;
                 if is_terminal(&event) {
                     self.ended_at.get_or_insert(event.seq);
                 }
-                return Ok(event);
+                return Ok(Some(event));
+            }
+            if self.log.is_run_erased(&self.thread_id, &self.run_id) {
+                return Ok(None);
             }
             self.page = match &mut self.live {
                 None => self.next_of_history()?,

@@ -44,12 +44,3 @@ pub enum ThreadStatus {
     /// One is.
     Busy,
 }
-
-/// The answer to an erasure.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Erased {
-    /// Events whose bodies can no longer be read.
-    pub deleted: u64,
-    /// The record of the erasure.
-    pub erasure_id: String,
-}

@@ -22,9 +22,10 @@ use crate::{
 const STREAMS_PAGE: usize = 256;
 
 impl Runtime {
-    /// Goes on with every run that has no end, or ends it where the configuration says so. Gives
-    /// the runs that go on.
+    /// Carries on the erasures that were cut off; then goes on with every run that has no end, or
+    /// ends it where the configuration says so. Gives the runs that go on.
     pub async fn recover(&self, recovery: Recovery) -> Result<Vec<(ThreadId, RunId)>, HistoryError> {
+        self.resume_erasures().await?;
         let (mut resumed, mut after) = (Vec::new(), None::<StreamId>);
         loop {
             let page = self.services.log.streams(after.as_ref(), STREAMS_PAGE)?;

@@ -28,6 +28,9 @@ impl Runtime {
             Err(JournalError::Log { source: AppendError::Conflict { .. }, .. }) => {
                 Err(CreateThreadError::Exists(thread_id))
             }
+            Err(JournalError::Log { source: AppendError::Erased { .. }, .. }) => {
+                Err(CreateThreadError::Erased(thread_id))
+            }
             Err(error) => Err(CreateThreadError::Journal(thread_id, error)),
         }
     }

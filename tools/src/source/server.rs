@@ -6,13 +6,14 @@ use anyhow::Context as _;
 use contracts::wire::{
     card::Card,
     delegation::Delegation,
+    erasure::{Erased, Erasure, ErasureState},
     event::EventRecord,
     page::Page,
     problem::Problem,
     run::{CreateRun, Run},
     thread::{CreateThread, Thread},
 };
-use reqwest::{Client, Method, Response, Url};
+use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::EventsPage;
@@ -26,6 +27,8 @@ use crate::{
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long the server may be silent. Streams send a heartbeat more often.
 const READ_TIMEOUT: Duration = Duration::from_secs(60);
+/// Between two looks at an erasure that waits for a run to stop.
+const ERASURE_PAUSE: Duration = Duration::from_millis(500);
 /// Rows of a list that are asked for at once: the most that the server gives.
 const ROWS_PAGE: usize = 200;
 
@@ -137,6 +140,20 @@ impl Server {
     pub(crate) async fn cancel_run(&self, thread_id: &str, run_id: &str) -> anyhow::Result<()> {
         let path = ["threads", thread_id, "runs", run_id, "cancel"];
         self.send(Method::POST, &path, &[], None::<&()>).await.map(drop)
+    }
+
+    /// Erases a thread, and waits until nothing of it is left.
+    pub(crate) async fn erase(&self, thread_id: &str) -> anyhow::Result<Erased> {
+        let response = self.send(Method::DELETE, &["threads", thread_id], &[], None::<&()>).await?;
+        if response.status() != StatusCode::ACCEPTED {
+            return self.read(response).await;
+        }
+        let mut erasure: Erasure = self.read(response).await?;
+        while erasure.state != ErasureState::Done {
+            tokio::time::sleep(ERASURE_PAUSE).await;
+            erasure = self.get(&["erasures", &erasure.erasure_id], &[]).await?;
+        }
+        Ok(Erased { deleted: erasure.deleted, erasure_id: erasure.erasure_id })
     }
 
     /// Follows the events of a run from its beginning.

@@ -23,7 +23,9 @@ fn open(log: &EventLog, after: u64) -> Answer<RunFeed> {
 async fn take(feed: &mut RunFeed, count: usize) -> Vec<RecordedEvent> {
     let mut events = Vec::new();
     while events.len() < count {
-        events.push(tokio::time::timeout(PATIENCE, feed.next()).await.unwrap().unwrap());
+        events.push(
+            tokio::time::timeout(PATIENCE, feed.next()).await.unwrap().unwrap().expect("it is not erased"),
+        );
     }
     events
 }
