@@ -156,7 +156,8 @@ impl Subagent {
             | Event::Model(_)
             | Event::Tool(_)
             | Event::Delegation(_)
-            | Event::Registry(_) | Event::Foreign(_) => None,
+            | Event::Registry(_)
+            | Event::Foreign(_) => None,
         });
         end.map(|end| self.over(end, agent)).ok_or(RecordError::OwnerGone)
     }
