@@ -12,7 +12,7 @@ use crate::{
     position::{Position, Seq},
     store::{Commit, Head, StoreError, Tail},
     stream_id::StreamId,
-    verify::{Damage, DamageKind, Progress, Report},
+    verify::{Damage, DamageKind, ExportedHead, Progress, Report, VerifyRequest},
 };
 
 /// Events between two reports of progress.
@@ -25,7 +25,7 @@ pub(super) trait Visitor {
 }
 
 /// Proves that a backup is what was recorded: every hash, chain, commit and file.
-pub fn verify_backup(folder: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Report, BackupError> {
+pub fn verify_backup(folder: &Path, request: VerifyRequest<'_>) -> Result<Report, BackupError> {
     struct Measure(u64);
     impl Visitor for Measure {
         fn event(&mut self, _: &Outline, (_, record): Pair) -> Result<(), BackupError> {
@@ -41,7 +41,7 @@ pub fn verify_backup(folder: &Path, progress: &mut dyn FnMut(Progress)) -> Resul
         entries::check(folder, file)?;
     }
     let mut measure = Measure(0);
-    let tails = match follow(folder, &manifest, &mut measure, progress) {
+    let tails = match follow(folder, &manifest, &mut measure, request) {
         Ok(tails) => tails,
         Err(BackupError::Damaged(damage)) => return Ok(Report::of_damage(damage)),
         Err(error) => return Err(error),
@@ -61,10 +61,12 @@ pub(super) fn follow(
     folder: &Path,
     manifest: &Manifest,
     visitor: &mut dyn Visitor,
-    progress: &mut dyn FnMut(Progress),
+    request: VerifyRequest<'_>,
 ) -> Result<HashMap<StreamId, Tail>, BackupError> {
     let mut events = EntryReader::open(folder, manifest.file(folder, EVENTS_FILE)?)?;
-    let mut walk = Walk::new(EntryReader::open(folder, manifest.file(folder, COMMITS_FILE)?)?);
+    let VerifyRequest { exported, mut progress } = request;
+    let commits = EntryReader::open(folder, manifest.file(folder, COMMITS_FILE)?)?;
+    let mut walk = Walk::new(commits, exported);
     while let Some(pair) = events.next()? {
         let outline = walk.event(&pair)?;
         visitor.event(&outline, pair)?;
@@ -72,7 +74,9 @@ pub(super) fn follow(
             visitor.commit(commit)?;
         }
         if walk.head.position.get().is_multiple_of(PROGRESS_EVENTS) {
-            progress(Progress { position: walk.head.position, head: manifest.position });
+            if let Some(progress) = &mut progress {
+                progress(Progress { position: walk.head.position, head: manifest.position });
+            }
         }
     }
     walk.finish(folder, manifest)
@@ -81,6 +85,8 @@ pub(super) fn follow(
 /// The state after the last event.
 struct Walk {
     commits: EntryReader,
+    /// A head that the log must have passed.
+    exported: Option<ExportedHead>,
     head: Head,
     tails: HashMap<StreamId, Tail>,
     /// The commit that the next event is in, once it was read.
@@ -89,8 +95,8 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(commits: EntryReader) -> Self {
-        Self { commits, head: Head::EMPTY, tails: HashMap::new(), open: None, commit_count: 0 }
+    fn new(commits: EntryReader, exported: Option<ExportedHead>) -> Self {
+        Self { commits, exported, head: Head::EMPTY, tails: HashMap::new(), open: None, commit_count: 0 }
     }
 
     /// Checks one event.
@@ -119,6 +125,10 @@ impl Walk {
         }
         self.tails.insert(outline.stream.clone(), Tail { seq: outline.seq, hash: *hash, position });
         self.head = Head { position, chain: chain::log_chain(&self.head.chain, hash) };
+        let passed = self.exported.filter(|exported| exported.position == position);
+        if passed.is_some_and(|exported| exported.chain != self.head.chain) {
+            return Err(bad(DamageKind::ExportDiffers));
+        }
         Ok(outline)
     }
 
@@ -164,6 +174,11 @@ impl Walk {
         }
         if self.commit_count != manifest.commits {
             return Err(Manifest::differs(folder, "it has another number of commits"));
+        }
+        let end = self.head.position;
+        if let Some(exported) = self.exported.filter(|exported| exported.position > end) {
+            let kind = DamageKind::TailRemoved { exported: exported.position };
+            return Err(BackupError::Damaged(Damage { position: end.next(), kind }));
         }
         Ok(self.tails)
     }

@@ -78,7 +78,8 @@ fn write_log(
 ) -> Result<(), BackupError> {
     let engine = Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES)?;
     let mut writing = Writing { engine: &engine, batch: Batch::new(), bytes: 0 };
-    let tails = follow::follow(backup, manifest, &mut writing, progress)?;
+    let request = VerifyRequest { exported: None, progress: Some(progress) };
+    let tails = follow::follow(backup, manifest, &mut writing, request)?;
     for (stream, tail) in &tails {
         writing.batch.put(INDEX, keys::stream::encode(stream), keys::stream::encode_value(tail));
     }

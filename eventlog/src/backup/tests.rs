@@ -69,7 +69,7 @@ async fn a_restored_log_has_the_same_bytes_and_goes_on() {
     assert_eq!(manifest.master_key, MasterKeyPlace::Included);
     assert_eq!(Manifest::read(&backup).unwrap(), manifest);
     let head = log.exported_head().unwrap();
-    let verified = verify_backup(&backup, &mut nothing).unwrap();
+    let verified = verify_backup(&backup, VerifyRequest::default()).unwrap();
     let restored = restore_to(&backup, &data).unwrap();
     assert_eq!(verified, restored);
     assert_eq!((restored.head, restored.events, restored.streams, restored.damage), (head, 100, 3, None));
@@ -157,7 +157,10 @@ async fn a_master_key_from_elsewhere_stays_there() {
     let manifest = back_up(&log, &backup);
     assert_eq!(manifest.master_key, MasterKeyPlace::Elsewhere);
     assert!(!backup.join(MASTER_FILE).exists());
-    assert!(verify_backup(&backup, &mut nothing).unwrap().is_whole(), "no key is needed to verify");
+    assert!(
+        verify_backup(&backup, VerifyRequest::default()).unwrap().is_whole(),
+        "no key is needed to verify"
+    );
     let lost = restore_to(&backup, &data).unwrap_err();
     assert!(matches!(lost, BackupError::Keys(OpenError::MasterKeyLost { .. })), "{lost}");
     let wrong = restore(&backup, &data, &with_key(2), &mut nothing).unwrap_err();
@@ -166,6 +169,26 @@ async fn a_master_key_from_elsewhere_stays_there() {
     restore(&backup, &data, &with_key(1), &mut nothing).unwrap();
     let restored = EventLog::open(&data, with_key(1)).unwrap();
     assert_eq!(events(&restored), events(&log));
+}
+
+// Field report 103.
+#[tokio::test]
+async fn a_backup_is_held_against_an_exported_head() {
+    let (folder, log) = filled(sample::options()).await;
+    let early = log.exported_head().unwrap();
+    let backup = folder.path().join("backup");
+    sample::add(&log, &sample::thread("t"), 1..=3).await.unwrap();
+    back_up(&log, &backup);
+    sample::add(&log, &sample::thread("t"), [4]).await.unwrap();
+    let late = log.exported_head().unwrap();
+    let damage = |exported| {
+        let request = VerifyRequest { exported: Some(exported), progress: None };
+        verify_backup(&backup, request).unwrap().damage.map(|damage| damage.kind)
+    };
+    assert_eq!(damage(early), None);
+    assert_eq!(damage(late), Some(DamageKind::TailRemoved { exported: late.position }));
+    let other = crate::ExportedHead { chain: [7; 32], ..early };
+    assert_eq!(damage(other), Some(DamageKind::ExportDiffers));
 }
 
 #[tokio::test]
@@ -207,7 +230,7 @@ fn check(backup: &Path, damage: impl Fn(&Path), expected: &str) {
     let text = if let BackupError::Damaged(damage) = &error { damage.to_string() } else { error.to_string() };
     assert!(text.contains(expected), "{text} does not say {expected}");
     assert!(!data.exists());
-    match verify_backup(&copy, &mut nothing) {
+    match verify_backup(&copy, VerifyRequest::default()) {
         Ok(report) => assert_eq!(report.damage.map(|damage| damage.to_string()), Some(text)),
         Err(found) => assert_eq!(found.to_string(), text),
     }
