@@ -1,5 +1,6 @@
 //! The views against a plain model, over random histories and under failures.
 
+mod erasing;
 mod failures;
 mod following;
 mod history;

@@ -41,7 +41,7 @@ const WORK: [(u8, u8, u8); 10] = [
     (4, 0, 2),
 ];
 
-fn work() -> World {
+pub(super) fn work() -> World {
     let ops: Vec<Op> = WORK.iter().map(|&(kind, pick, variant)| Op { kind, pick, variant }).collect();
     World::of(&ops)
 }
@@ -55,7 +55,7 @@ fn check_whole(views: &Projections, world: &World) {
     }
 }
 
-fn run_scope() -> Scope {
+pub(super) fn run_scope() -> Scope {
     Scope { run_id: Some(RunId::new("r0").unwrap()), ..Scope::default() }
 }
 

@@ -9,10 +9,10 @@ use domain::{
     decider::Decider,
     delegation::{Delegation, DelegationCommand},
     event::{
-        Event, ForeignEvent, Logged, ModelEvent, ModelRetried, RefusalReason, RunEvent, ThreadCreated,
-        ThreadEvent,
+        ErasureReason, ErasureRequested, Event, ForeignEvent, Logged, ModelEvent, ModelRetried,
+        RefusalReason, RegistryEvent, RunEvent, ThreadCreated, ThreadEvent,
     },
-    ids::{DelegationId, EventId, RunId, ThreadId, ToolCallId, UserId},
+    ids::{DelegationId, ErasureId, EventId, RunId, ThreadId, ToolCallId, UserId},
     message::Message,
     run::{Run, RunCommand},
 };
@@ -241,8 +241,13 @@ impl World {
     }
 
     pub(super) fn append(&mut self, thread_id: ThreadId, scope: Scope, events: Vec<Event>) {
-        let encoded = events.iter().map(|event| eventlog::encode(event).unwrap()).collect::<Vec<_>>();
-        let events = encoded.into_iter().map(|encoded| NewEvent {
+        let events = events.iter().map(|event| self.new_event(event, &scope)).collect();
+        self.append_new(StreamId::Thread(thread_id), events);
+    }
+
+    fn new_event(&mut self, event: &Event, scope: &Scope) -> NewEvent {
+        let encoded = eventlog::encode(event).unwrap();
+        NewEvent {
             event_id: EventId::from_uuid(self.id()),
             event_type: encoded.event_type,
             schema_version: encoded.schema_version,
@@ -254,9 +259,7 @@ impl World {
             created_at: Timestamp::UNIX_EPOCH,
             content: encoded.content,
             metadata: encoded.metadata,
-        });
-        let events = events.collect();
-        self.append_new(thread_id, events);
+        }
     }
 
     /// Records what claims to be a step of ours and has not its shape.
@@ -274,13 +277,33 @@ impl World {
             content: Json::empty_object(),
             metadata: Json::empty_object(),
         };
-        self.append_new(thread_id, vec![event]);
+        self.append_new(StreamId::Thread(thread_id), vec![event]);
     }
 
-    fn append_new(&mut self, thread_id: ThreadId, events: Vec<NewEvent>) {
-        let stream = StreamId::Thread(thread_id);
+    fn append_new(&mut self, stream: StreamId, events: Vec<NewEvent>) {
         let append = Append { stream, expected: Expected::Any, idempotency_key: None, events };
         self.runtime.block_on(self.log.append(append)).expect("the log takes it");
+    }
+
+    /// Records something that is about no thread's history.
+    pub(super) fn append_to_registry(&mut self) {
+        let requested = ErasureRequested {
+            erasure_id: ErasureId::from_uuid(Uuid::nil()),
+            thread_id: thread_id(0),
+            reason: ErasureReason::Thread,
+            events: 1,
+            requested_at: Timestamp::UNIX_EPOCH,
+        };
+        let event = Event::Registry(RegistryEvent::ErasureRequested(requested));
+        let event = self.new_event(&event, &Scope::default());
+        self.append_new(StreamId::Registry, vec![event]);
+    }
+
+    /// Destroys the keys of a thread.
+    pub(super) fn erase(&mut self, thread_id: &ThreadId) {
+        assert!(
+            self.runtime.block_on(self.log.destroy_thread_key(thread_id)).expect("the keys are destroyed")
+        );
     }
 
     /// The runs that were started, with their threads.

@@ -1,0 +1,158 @@
+//! What was said on a thread is in no row in plain, and in none at all after its erasure.
+
+use std::{fs, path::Path};
+
+use domain::{
+    event::{Event, RunEvent},
+    ids::{RunId, ThreadId},
+};
+use eventlog::{
+    Position,
+    engine::{Batch, Durability, Engine},
+};
+
+use super::{
+    failures::{run_scope, work},
+    history::{Op, World, all_threads, thread_id},
+    model::{of_list, of_log, of_views},
+    open,
+    payloads::settings,
+    store,
+};
+use crate::{
+    Projections,
+    keys::{RowKey as _, checkpoint::CheckpointKey, run::RunKey},
+    store::ROWS,
+};
+
+/// Work on all threads, an event that a view cannot take, and one that nobody can read.
+fn busy() -> World {
+    let mut world = work();
+    for number in 0..3 {
+        world.happen(Op { kind: 0, pick: number, variant: number });
+        world.happen(Op { kind: 1, pick: number, variant: number });
+    }
+    world.append_unreadable(thread_id(0), run_scope());
+    let other = RunId::new("secret-run").unwrap();
+    let oddity = vec![Event::Run(RunEvent::Started(settings(&other, 0)))];
+    world.append(thread_id(0), run_scope(), oddity);
+    world
+}
+
+fn parked(views: &Projections, view: &str) -> usize {
+    views.parked(view, Position::ZERO, 10).unwrap().len()
+}
+
+fn names(views: &Projections, after: Option<&ThreadId>, limit: usize) -> Vec<ThreadId> {
+    views.threads(after, limit).unwrap().into_iter().map(|row| row.thread_id).collect()
+}
+
+#[test]
+fn an_erased_thread_is_gone_from_every_answer_and_the_others_are_not() {
+    let (mut world, store) = (busy(), store());
+    let views = open(&store, &world.log);
+    views.catch_up().unwrap();
+    assert_eq!((parked(&views, "runs"), parked(&views, "cards")), (2, 1));
+    let before: Vec<_> = all_threads().map(|thread| of_views(&views, &world, &thread)).collect();
+    let (gone, seq) = (thread_id(0), eventlog::Seq::new(9_999));
+    world.erase(&gone);
+    world.happen(Op { kind: 1, pick: 1, variant: 7 });
+    let nothing = of_list(&[], &world, &gone);
+    for (views, what) in [(views, "live"), (open(&super::store(), &world.log), "made again")] {
+        views.catch_up().unwrap();
+        assert_eq!(of_views(&views, &world, &gone), nothing, "{what}");
+        assert_eq!(of_views(&views, &world, &thread_id(2)), of_log(&world, &thread_id(2), seq), "{what}");
+        assert_eq!(of_views(&views, &world, &thread_id(1)), of_log(&world, &thread_id(1), seq), "{what}");
+        assert_eq!(names(&views, None, 1), [thread_id(1)], "{what}");
+        assert_eq!(names(&views, None, 9), [thread_id(1), thread_id(2)], "{what}");
+        assert_eq!(names(&views, Some(&thread_id(1)), 1), [thread_id(2)], "{what}");
+        assert_eq!((parked(&views, "runs"), parked(&views, "cards")), (0, 0), "{what}");
+    }
+    assert_eq!(of_log(&world, &gone, seq), nothing);
+    assert_ne!(before[0], nothing);
+}
+
+#[test]
+fn an_erasure_between_two_pages_leaves_nothing_behind() {
+    for page in [1, 3, 5] {
+        let mut world = busy();
+        let views = open(&store(), &world.log);
+        for _ in 0..4 {
+            views.step(page).unwrap();
+        }
+        world.erase(&thread_id(0));
+        while views.position() < world.log.head() {
+            views.step(page).unwrap();
+        }
+        assert_eq!(of_views(&views, &world, &thread_id(0)), of_list(&[], &world, &thread_id(0)), "{page}");
+        let seq = eventlog::Seq::new(9_999);
+        assert_eq!(of_views(&views, &world, &thread_id(1)), of_log(&world, &thread_id(1), seq), "{page}");
+    }
+}
+
+/// Whether a file below the folder holds the text.
+fn holds(folder: &Path, text: &str) -> bool {
+    fs::read_dir(folder).unwrap().any(|entry| {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            return holds(&path, text);
+        }
+        fs::read(&path).unwrap().windows(text.len()).any(|window| window == text.as_bytes())
+    })
+}
+
+#[test]
+fn no_row_is_on_disk_in_plain() {
+    let (world, folder) = (busy(), tempfile::tempdir().unwrap());
+    let views = Projections::open(folder.path(), world.log.clone()).unwrap();
+    views.catch_up().unwrap();
+    assert_eq!(names(&views, None, 9).len(), 3);
+    drop(views);
+    for text in ["look around", "said ", "variant", "secret-run", "call_0", "call_1", "call_2", "call_3"] {
+        assert!(!holds(folder.path(), text), "{text}");
+    }
+    // What a checkpoint says is about no thread, and shows that the search would have found it.
+    assert!(holds(folder.path(), "parked"));
+}
+
+#[test]
+fn views_that_were_not_sealed_are_thrown_away_with_their_files() {
+    let (world, folder) = (busy(), tempfile::tempdir().unwrap());
+    let engine = Engine::open(folder.path(), &[ROWS]).unwrap();
+    let mut batch = Batch::new();
+    let old = br#"{"version":1,"position":1,"hash":[],"parked":0}"#;
+    let old = String::from_utf8_lossy(old).replace("[]", &serde_json::to_string(&[0_u8; 32]).unwrap());
+    batch.put(ROWS, CheckpointKey { view: "runs".into() }.encode(), old.into_bytes());
+    let key = RunKey { thread_id: thread_id(0), run_id: RunId::new("r0").unwrap() };
+    batch.put(ROWS, key.encode(), b"in plain".to_vec());
+    engine.commit(batch, Durability::Buffered).unwrap();
+    drop(engine);
+    assert!(holds(folder.path(), "in plain"));
+    let views = Projections::open(folder.path(), world.log.clone()).unwrap();
+    assert!(!holds(folder.path(), "in plain"));
+    views.catch_up().unwrap();
+    assert_eq!(names(&views, None, 9).len(), 3);
+}
+
+#[test]
+fn a_row_that_does_not_open_is_damaged_and_not_gone() {
+    let (world, store) = (busy(), store());
+    let views = open(&store, &world.log);
+    views.catch_up().unwrap();
+    let key = RunKey { thread_id: thread_id(0), run_id: RunId::new("r0").unwrap() };
+    let mut batch = Batch::new();
+    batch.put(ROWS, key.encode(), vec![1; 80]);
+    store.commit(batch).unwrap();
+    let error = views.run(&key.thread_id, &key.run_id).unwrap_err();
+    assert!(error.is_damage() && error.to_string().contains("does not open"), "{error}");
+}
+
+#[test]
+fn events_beside_the_threads_are_passed_over() {
+    let mut world = busy();
+    world.append_to_registry();
+    let views = open(&store(), &world.log);
+    views.catch_up().unwrap();
+    assert_eq!(views.position(), world.log.head());
+    assert_eq!(parked(&views, "threads"), 1, "only what nobody can read");
+}
