@@ -9,6 +9,7 @@ mod capabilities;
 mod confinement;
 mod folders;
 mod landlock;
+mod limits;
 mod mask;
 mod paths;
 mod private_temp;
@@ -20,6 +21,7 @@ mod system;
 
 pub(crate) use confinement::with_causes;
 pub use confinement::{Confinement, NoConfinement};
+pub(crate) use folders::real_workspace;
 pub use folders::{ThreadFolders, VIRTUAL_OUTPUTS, VIRTUAL_ROOT, VIRTUAL_UPLOADS, VIRTUAL_WORKSPACE};
 pub(crate) use paths::ResolvedPath;
 pub use paths::{PathRefusal, PathRefused};
@@ -28,7 +30,8 @@ pub use paths::{PathRefusal, PathRefused};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SandboxSettings {
-    /// Whether shell lines may run unconfined when no confinement works here.
+    /// Whether shell lines may run unconfined when no confinement works here. They can then read
+    /// and change whatever the server can, its own log and keys among it.
     pub allow_host_bash: bool,
     /// Whether shell lines may use the network.
     pub network: bool,

@@ -12,14 +12,14 @@ use super::Runtime;
 use crate::{
     journal::{Fact, Journal, JournalError},
     request::{CreateThreadError, NewThread},
-    sandbox::ThreadFolders,
+    sandbox::{self, ThreadFolders},
 };
 
 impl Runtime {
     /// Makes a thread. Its folders are made by its first run.
     pub async fn create_thread(&self, request: NewThread) -> Result<ThreadId, CreateThreadError> {
         let thread_id = request.thread_id.unwrap_or_else(|| self.new_thread_id());
-        let workspace = request.workspace.as_deref().map(real_folder).transpose()?;
+        let workspace = request.workspace.as_deref().map(|folder| self.real_folder(folder)).transpose()?;
         let created = ThreadCreated { metadata: request.metadata, workspace };
         let fact = Fact { scope: Scope::default(), event: Event::Thread(ThreadEvent::Created(created)) };
         let journal = self.journal(&thread_id, request.owner, None);
@@ -65,17 +65,14 @@ impl Runtime {
     fn new_thread_id(&self) -> ThreadId {
         ThreadId::new(self.services.ids.uuid().to_string()).expect("a UUID is a thread id")
     }
-}
 
-/// The folder's real path as text, which is how it is recorded.
-fn real_folder(folder: &Path) -> Result<String, CreateThreadError> {
-    let refused = |source| CreateThreadError::Workspace { folder: folder.to_owned(), source };
-    let real = std::fs::canonicalize(folder).map_err(refused)?;
-    if !real.is_dir() {
-        return Err(refused(std::io::Error::new(std::io::ErrorKind::NotADirectory, "it is not a folder")));
+    /// The folder's real path as text, which is how it is recorded.
+    fn real_folder(&self, folder: &Path) -> Result<String, CreateThreadError> {
+        let refused = |source| CreateThreadError::Workspace { folder: folder.to_owned(), source };
+        let real = sandbox::real_workspace(&self.services.data_folder, folder).map_err(refused)?;
+        let text = real.to_str().ok_or_else(|| {
+            refused(std::io::Error::new(std::io::ErrorKind::InvalidInput, "its path is not UTF-8"))
+        })?;
+        Ok(text.to_owned())
     }
-    let text = real.to_str().ok_or_else(|| {
-        refused(std::io::Error::new(std::io::ErrorKind::InvalidInput, "its path is not UTF-8"))
-    })?;
-    Ok(text.to_owned())
 }

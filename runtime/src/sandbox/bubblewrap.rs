@@ -5,6 +5,7 @@ use std::{ffi::OsString, fs, path::Path};
 
 use super::{
     ThreadFolders, VIRTUAL_WORKSPACE,
+    limits::TEMPORARY_BYTES_MAX,
     system::{Etc, PROGRAM_FOLDERS},
 };
 
@@ -29,12 +30,44 @@ pub(super) fn arguments(folders: &ThreadFolders, etc: &Etc, network: bool) -> Ve
     for private in &etc.private {
         hide(&mut arguments, private);
     }
-    arguments.plain(&["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"]);
+    arguments.plain(&["--proc", "/proc", "--dev", "/dev"]);
+    // These are kept in memory.
+    for folder in ["/dev/shm", "/tmp"] {
+        arguments.plain(&["--size", &TEMPORARY_BYTES_MAX.to_string(), "--tmpfs", folder]);
+    }
+    arguments.plain(&["--remount-ro", "/dev"]);
     for (name, host) in folders.roots() {
         arguments.paths("--bind", [host, Path::new(name)]);
     }
+    hide_data(&mut arguments, folders);
     arguments.plain(&["--remount-ro", "/", "--chdir", VIRTUAL_WORKSPACE, "--"]);
     arguments.0
+}
+
+/// Puts something empty over the server's own files wherever they could be seen.
+fn hide_data(arguments: &mut Arguments, folders: &ThreadFolders) {
+    for visible in PROGRAM_FOLDERS.into_iter().chain(["/etc"]) {
+        if folders.data().starts_with(visible) {
+            cover(arguments, folders.data());
+        }
+    }
+    let Ok(below) = folders.data().strip_prefix(&folders.workspace) else { return };
+    // A folder that something is mounted on cannot be renamed. Without this, those on the way could
+    // be, and the data folder would lie elsewhere, in sight, for the next line.
+    let mut place = Path::new(VIRTUAL_WORKSPACE).to_owned();
+    let mut host = folders.workspace.clone();
+    for name in below.parent().into_iter().flat_map(Path::components) {
+        place.push(name);
+        host.push(name);
+        arguments.paths("--bind", [&host, &place]);
+    }
+    cover(arguments, &Path::new(VIRTUAL_WORKSPACE).join(below));
+}
+
+/// An empty folder that stays empty.
+fn cover(arguments: &mut Arguments, place: &Path) {
+    arguments.paths("--tmpfs", [place]);
+    arguments.paths("--remount-ro", [place]);
 }
 
 /// Puts something empty over a path that only its owner may read.

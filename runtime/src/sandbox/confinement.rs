@@ -11,9 +11,10 @@ use std::{
 use super::{
     SandboxSettings, ThreadFolders, VIRTUAL_WORKSPACE, bubblewrap, capabilities,
     landlock::{self, Reach},
+    limits,
     private_temp::PrivateTemp,
     rewrite, seccomp,
-    system::{self, Etc, PROGRAM_PATH},
+    system::{self, Etc, PROGRAM_FOLDERS, PROGRAM_PATH},
 };
 
 /// The environment variable that marks every process of one shell line, so that those that left
@@ -43,7 +44,7 @@ enum Kind {
 #[error(
     "bash is not available: no confinement works on this machine ({bubblewrap}; {landlock}); install \
      bubblewrap, use a Linux kernel 6.2 or newer with Landlock, or set sandbox.allow_host_bash to true to run \
-     commands unconfined"
+     commands unconfined, with the server's own log and keys in their reach"
 )]
 pub struct NoConfinement {
     bubblewrap: String,
@@ -106,6 +107,19 @@ impl Confinement {
         }
     }
 
+    /// Whether lines can be kept from the server's own files. Landlock cannot take a folder out of
+    /// one that it allows, and the bare host allows everything, which its owner asked for.
+    pub(crate) fn can_hide_data(&self, folders: &ThreadFolders) -> bool {
+        match self.kind {
+            Kind::Bubblewrap(_) | Kind::Host => true,
+            Kind::Landlock => {
+                let mut visible = PROGRAM_FOLDERS.into_iter().chain(["/etc"]).map(Path::new);
+                !folders.data().starts_with(&folders.workspace)
+                    && !visible.any(|visible| folders.data().starts_with(visible))
+            }
+        }
+    }
+
     fn try_bubblewrap(network: bool, etc: &Etc) -> Result<Self, String> {
         let program = system::find_program("bwrap").ok_or("bubblewrap: bwrap is not on PATH")?;
         let found = Self { kind: Kind::Bubblewrap(program), network, etc: etc.clone() };
@@ -122,8 +136,7 @@ impl Confinement {
     /// Runs `:` in an empty place.
     fn try_out(&self) -> Result<(), LaunchFailure> {
         let temp = PrivateTemp::create().map_err(LaunchFailure::Temp)?;
-        let folder = temp.path().to_owned();
-        let folders = ThreadFolders { workspace: folder.clone(), uploads: folder.clone(), outputs: folder };
+        let folders = ThreadFolders::of_trial(temp.path());
         let launch = Launch { folders: &folders, temp: &temp, line: ":", mark: "trial" };
         let ended = self.start(&launch, None)?.wait().map_err(LaunchFailure::Start)?;
         if ended.success() { Ok(()) } else { Err(LaunchFailure::Trial(ended)) }
@@ -155,7 +168,7 @@ impl Confinement {
     fn bubblewrap_command(&self, program: &Path, launch: &Launch<'_>) -> Command {
         let mut command = Command::new(program);
         command.args(bubblewrap::arguments(launch.folders, &self.etc, self.network));
-        command.args([system::shell(), "-c", launch.line]);
+        command.arg(system::shell()).args(limits::arguments(launch.line.as_ref()));
         set_environment(&mut command, Path::new(VIRTUAL_WORKSPACE), Path::new("/tmp"), launch.mark);
         command
     }
@@ -188,7 +201,7 @@ fn host_command(launch: &Launch<'_>) -> Command {
     let [workspace, uploads, outputs] = launch.folders.roots();
     let names = [workspace, uploads, outputs, ("/tmp", launch.temp.path())];
     let mut command = Command::new(system::shell());
-    command.arg("-c").arg(rewrite::with_host_paths(launch.line, &names));
+    command.args(limits::arguments(rewrite::with_host_paths(launch.line, &names).as_ref()));
     command.current_dir(&launch.folders.workspace);
     set_environment(&mut command, &launch.folders.workspace, launch.temp.path(), launch.mark);
     command

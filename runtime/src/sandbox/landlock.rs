@@ -1,16 +1,18 @@
 //! Confines the calling thread, and every process that it starts, with Landlock.
 //!
 //! Needs no privileges. Covers what files are opened, made, renamed and removed, and TCP; it does
-//! not cover modes, owners and times of files, which is why bubblewrap is preferred.
+//! not cover modes, owners and times of files, which is why bubblewrap is preferred. It cannot take
+//! a folder out of one that is allowed, and it knows no "own process": of `/proc` only what tells of
+//! the machine as a whole is readable, so `ps` and `/proc/self/status` are not.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ::landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
     RulesetError, Scope, path_beneath_rules,
 };
 
-use super::system::{DEVICES, Etc, PROGRAM_FOLDERS};
+use super::system::{DEVICES, Etc, PROCESS_INFORMATION, PROGRAM_FOLDERS};
 
 /// Without this version a file outside could still be emptied or linked to.
 const ABI_NEEDED: ABI = ABI::V3;
@@ -45,7 +47,7 @@ pub(super) fn restrict_this_thread(reach: &Reach<'_>) -> Result<(), RulesetError
         .create()?
         .add_rules(path_beneath_rules(PROGRAM_FOLDERS, read))?
         .add_rules(path_beneath_rules(&reach.etc.readable, read))?
-        .add_rules(path_beneath_rules([Path::new("/proc")], look))?
+        .add_rules(path_beneath_rules(PROCESS_INFORMATION, look))?
         .add_rules(path_beneath_rules(DEVICES, AccessFs::ReadFile | AccessFs::WriteFile))?
         .add_rules(path_beneath_rules(reach.folders, write))?
         .restrict_self()?;

@@ -46,6 +46,8 @@ pub enum PathRefusal {
     Outside,
     /// A symlink on the way leads outside the allowed folders.
     LinkOutside,
+    /// It names the server's own files, directly or through a symlink.
+    Hidden,
     /// A symlink on the way leads nowhere or in a circle.
     BrokenLink,
     /// It goes on below something that is not a folder.
@@ -62,6 +64,7 @@ impl fmt::Display for PathRefusal {
             Self::HasNul => "holds a NUL byte",
             Self::Outside => "leads outside the allowed folders",
             Self::LinkOutside => "goes through a link that leads outside the allowed folders",
+            Self::Hidden => "leads to where the server keeps its own files",
             Self::BrokenLink => "goes through a link that leads nowhere",
             Self::BelowFile => "goes on below something that is not a folder",
             Self::Unreadable => "cannot be looked at",
@@ -89,9 +92,14 @@ impl ThreadFolders {
     pub(crate) fn resolve(&self, given: &str) -> Result<ResolvedPath, PathRefused> {
         let refused = |reason| PathRefused { given: given.to_owned(), reason };
         let wanted = self.lexical(given).map_err(refused)?;
+        // Asked before anything is looked at, so that no error tells what is there.
+        if self.hides(&wanted) {
+            return Err(refused(PathRefusal::Hidden));
+        }
         let host = real_path(&wanted).map_err(refused)?;
         match self.shown(&host) {
             Some(shown) => Ok(ResolvedPath { host, shown }),
+            None if self.hides(&host) => Err(refused(PathRefusal::Hidden)),
             None => Err(refused(PathRefusal::LinkOutside)),
         }
     }
@@ -135,8 +143,11 @@ impl ThreadFolders {
         }
     }
 
-    /// How the agent may name a real path; nothing for one outside.
+    /// How the agent may name a real path; nothing for one that is outside or hidden.
     pub(crate) fn shown(&self, real: &Path) -> Option<String> {
+        if self.hides(real) {
+            return None;
+        }
         let (root, below) = self
             .roots()
             .into_iter()

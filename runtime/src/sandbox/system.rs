@@ -14,6 +14,19 @@ pub(super) const PROGRAM_FOLDERS: [&str; 9] =
 /// Devices that hold nothing.
 pub(super) const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
+/// What `/proc` tells of the machine as a whole. The rest tells of processes, with the command
+/// lines of everybody's.
+pub(super) const PROCESS_INFORMATION: [&str; 8] = [
+    "/proc/cpuinfo",
+    "/proc/filesystems",
+    "/proc/loadavg",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/proc/sys",
+    "/proc/uptime",
+    "/proc/version",
+];
+
 /// Where programs are looked for.
 pub(super) const PROGRAM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 

@@ -25,6 +25,12 @@ const UNAVAILABLE: &str = "bash is not available here: no confinement works on t
                            write_file, str_replace, grep and glob. (The owner of the server can install bubblewrap, use \
                            a Linux kernel 6.2 or newer with Landlock, or set sandbox.allow_host_bash to true.)";
 
+/// What is said where the confinement could not keep a line from the server's own files.
+const UNHIDEABLE: &str = "bash is not available on this thread: the server keeps its own files in the workspace or among \
+                          the system's programs, and the confinement of this machine (Landlock) cannot hide them. Go \
+                          on with ls, read_file, write_file, str_replace, grep and glob. (The owner of the server can \
+                          install bubblewrap or move the data folder elsewhere, for example with --data.)";
+
 /// A shell line. The system's own limit for one argument is 128 KiB.
 const COMMAND_BYTES_MAX: usize = 100 * 1024;
 
@@ -74,12 +80,16 @@ impl Tool for Bash {
                 Err(failure) => return failure.into(),
             };
             match &context.confinement {
+                Some(confinement) if !confinement.can_hide_data(&context.folders) => denied(UNHIDEABLE),
                 Some(confinement) => run_line(context, confinement, &arguments.command).await,
-                None => Capture::of(&format!("Error: {UNAVAILABLE}"))
-                    .finish(ToolOutcome::Denied, Frame::default()),
+                None => denied(UNAVAILABLE),
             }
         })
     }
+}
+
+fn denied(why: &str) -> ToolOutput {
+    Capture::of(&format!("Error: {why}")).finish(ToolOutcome::Denied, Frame::default())
 }
 
 fn checked(args: &Map<String, Value>) -> Result<Arguments, ToolFailure> {

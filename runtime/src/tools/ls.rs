@@ -68,6 +68,9 @@ fn list(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
     let mut not_read = 0_usize;
     for entry in entries {
         let entry = entry.map_err(|error| ToolFailure::io("list", &folder, error))?;
+        if context.folders.hides(&entry.path()) {
+            continue;
+        }
         if names.len() < ENTRIES_READ_MAX {
             names.push(entry.file_name());
         } else {

@@ -424,3 +424,37 @@ async fn without_a_confinement_bash_is_denied_with_the_options() {
     assert!(output.text.contains("bubblewrap") && output.text.contains("sandbox.allow_host_bash"));
     assert!(!place.context.folders.workspace.join("f").exists());
 }
+
+#[test]
+fn no_file_tool_reaches_a_data_folder_in_the_workspace() {
+    let own = TempDir::new().unwrap();
+    let data = own.path().join("a/data");
+    let folders = ThreadFolders::create(&data, &ThreadId::new("t").unwrap()).unwrap();
+    fs::write(data.join("log"), "needle").unwrap();
+    fs::write(own.path().join("a/mine.txt"), "needle").unwrap();
+    fs::write(folders.outputs.join("out.txt"), "needle").unwrap();
+    let mut place = Place::new();
+    place.context.folders = folders.with_workspace(own.path()).unwrap();
+    place.check("ls", json!({"path": "a"}), "mine.txt\t6");
+    place.check("glob", json!({"pattern": "**/*"}), "a/mine.txt");
+    place.check("grep", json!({"pattern": "needle"}), "a/mine.txt:1: needle");
+    place.check(
+        "grep",
+        json!({"pattern": "needle", "path": "/mnt/user-data/outputs"}),
+        "/mnt/user-data/outputs/out.txt:1: needle",
+    );
+    for path in ["a/data", "a/data/log", "a/data/new", "/mnt/user-data/workspace/a/data/threads"] {
+        for (tool, args) in [
+            ("ls", json!({"path": path})),
+            ("glob", json!({"pattern": "*", "path": path})),
+            ("grep", json!({"pattern": "x", "path": path})),
+            ("read_file", json!({"path": path})),
+            ("write_file", json!({"path": path, "content": "x"})),
+            ("write_file", json!({"path": path, "content": "x", "append": true})),
+            ("str_replace", json!({"path": path, "old_str": "needle", "new_str": "x"})),
+        ] {
+            place.check_error(tool, args, &["the server keeps its own files"]);
+        }
+    }
+    assert_eq!(fs::read_to_string(data.join("log")).unwrap(), "needle");
+}

@@ -21,13 +21,14 @@ pub(super) enum WalkEnd {
 }
 
 /// Calls the visitor for each entry below the folder until it says that it has enough. Hidden and
-/// ignored files are seen like all others; unreadable folders are passed over.
+/// ignored files are seen like all others; unreadable folders and the server's own files are passed
+/// over.
 pub(super) fn walk(
     context: &ToolContext,
     folder: &ResolvedPath,
     mut has_enough: impl FnMut(&DirEntry) -> bool,
 ) -> Result<WalkEnd, ToolFailure> {
-    for (count, entry) in entries(folder).flatten().filter(|entry| entry.depth() > 0).enumerate() {
+    for (count, entry) in entries(context, folder).flatten().filter(|entry| entry.depth() > 0).enumerate() {
         if context.cancel.is_cancelled() {
             return Err(ToolFailure::Cancelled);
         }
@@ -41,8 +42,10 @@ pub(super) fn walk(
     Ok(WalkEnd::Complete)
 }
 
-fn entries(folder: &ResolvedPath) -> Walk {
+fn entries(context: &ToolContext, folder: &ResolvedPath) -> Walk {
+    let folders = context.folders.clone();
     WalkBuilder::new(&folder.host)
+        .filter_entry(move |entry| !folders.hides(entry.path()))
         .standard_filters(false)
         .follow_links(false)
         .sort_by_file_name(Ord::cmp)

@@ -16,8 +16,9 @@ fn folders() -> (TempDir, ThreadFolders) {
     fs::create_dir(data.path().join("elsewhere")).unwrap();
     symlink("/etc", folders.workspace.join("etc")).unwrap();
     symlink("/etc/passwd", folders.workspace.join("passwd")).unwrap();
-    symlink(data.path().join("elsewhere"), folders.workspace.join("a/up")).unwrap();
-    symlink(data.path().join("elsewhere/new"), folders.workspace.join("dangling")).unwrap();
+    symlink("/usr", folders.workspace.join("a/up")).unwrap();
+    symlink("/usr/no-such-file", folders.workspace.join("dangling")).unwrap();
+    symlink(data.path().join("elsewhere"), folders.workspace.join("server")).unwrap();
     symlink("loop", folders.workspace.join("loop")).unwrap();
     symlink(&folders.outputs, folders.workspace.join("results")).unwrap();
     symlink("a/file.txt", folders.workspace.join("inside")).unwrap();
@@ -79,6 +80,8 @@ fn paths_that_lead_outside_are_refused_without_a_word_about_this_machine() {
     check("passwd", PathRefusal::LinkOutside);
     check("a/up", PathRefusal::LinkOutside);
     check("a/up/new", PathRefusal::LinkOutside);
+    check("server", PathRefusal::Hidden);
+    check("server/new", PathRefusal::Hidden);
     check("dangling", PathRefusal::BrokenLink);
     check("dangling/x", PathRefusal::BrokenLink);
     check("loop", PathRefusal::BrokenLink);
@@ -108,15 +111,83 @@ fn a_folder_that_was_exchanged_for_a_link_is_noticed_when_the_file_is_opened() {
 
 #[test]
 fn a_folder_of_the_user_takes_the_workspaces_place() {
-    let (data, folders) = folders();
-    let own = data.path().join("elsewhere");
+    let (_data, folders) = folders();
+    let elsewhere = TempDir::new().unwrap();
+    let own = elsewhere.path();
     fs::write(own.join("mine.txt"), "x").unwrap();
-    let folders = folders.with_workspace(&own).unwrap();
+    let folders = folders.with_workspace(own).unwrap();
     assert_eq!(folders.resolve("mine.txt").unwrap().shown, "mine.txt");
     assert_eq!(
         folders.resolve("a/file.txt").unwrap().host,
-        fs::canonicalize(&own).unwrap().join("a/file.txt")
+        fs::canonicalize(own).unwrap().join("a/file.txt")
     );
     assert!(folders.clone().with_workspace(&own.join("missing")).is_err());
     assert!(folders.with_workspace(&own.join("mine.txt")).is_err());
+}
+
+/// A workspace that contains the data folder, `place` below it, and the log in that.
+fn workspace_around_data(place: &str) -> (TempDir, ThreadFolders) {
+    let own = TempDir::new().unwrap();
+    let data = own.path().join(place);
+    let folders = ThreadFolders::create(&data, &ThreadId::new("t").unwrap()).unwrap();
+    let folders = folders.with_workspace(own.path()).unwrap();
+    fs::write(data.join("log"), "x").unwrap();
+    fs::create_dir_all(data.join("threads/other/user-data/outputs")).unwrap();
+    fs::write(folders.outputs.join("out.txt"), "x").unwrap();
+    (own, folders)
+}
+
+#[test]
+fn the_servers_own_files_are_hidden_in_a_workspace_that_contains_them() {
+    for place in ["data", "a/b/data"] {
+        let (own, folders) = workspace_around_data(place);
+        symlink(own.path().join(place), own.path().join("link")).unwrap();
+        symlink(place, own.path().join("relative")).unwrap();
+        symlink(own.path().join(place).join("log"), own.path().join("log-link")).unwrap();
+        let hidden = |given: &str| {
+            let refused = folders.resolve(given).expect_err(given);
+            assert_eq!(refused.reason, PathRefusal::Hidden, "{given}");
+        };
+        for below in
+            ["", "/", "/log", "/log/x", "/new/deep", "/threads", "/threads/other/user-data/outputs", "/."]
+        {
+            hidden(&format!("{place}{below}"));
+            hidden(&format!("x/../{place}{below}"));
+            hidden(&format!("/mnt/user-data/workspace/{place}{below}"));
+            hidden(&format!("{place}/threads/../{below}"));
+            if below != "/log/x" {
+                hidden(&format!("link{below}"));
+                hidden(&format!("relative{below}"));
+            }
+        }
+        hidden("log-link");
+        hidden(&format!("{place}/threads/t/user-data"));
+        hidden(&format!("{place}/threads/t/user-data/workspace/../x"));
+        let check = |given: &str, shown: &str| {
+            assert_eq!(folders.resolve(given).unwrap().shown, shown, "{given}");
+        };
+        check("/mnt/user-data/outputs/out.txt", "/mnt/user-data/outputs/out.txt");
+        check(&format!("{place}/threads/t/user-data/outputs/out.txt"), "/mnt/user-data/outputs/out.txt");
+        check(&format!("{place}2"), &format!("{place}2"));
+        assert!(folders.resolve(".").is_ok());
+    }
+}
+
+#[test]
+fn a_workspace_inside_the_data_folder_is_refused() {
+    let (data, folders) = folders();
+    let beside = TempDir::new().unwrap();
+    symlink(data.path().join("elsewhere"), beside.path().join("link")).unwrap();
+    let own = folders.workspace.clone();
+    for folder in [
+        data.path().to_owned(),
+        data.path().join("."),
+        data.path().join("elsewhere"),
+        data.path().join("threads/t"),
+        own,
+        beside.path().join("link"),
+    ] {
+        let error = folders.clone().with_workspace(&folder).expect_err("it is inside");
+        assert!(error.to_string().contains("data folder"), "{error}");
+    }
 }

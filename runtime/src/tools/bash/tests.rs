@@ -89,7 +89,8 @@ async fn a_line_runs_in_the_workspace_and_its_exit_code_is_told() {
 #[tokio::test]
 async fn virtual_paths_work_under_each_confinement() {
     for (mut place, name) in places() {
-        let own = place.data.path().join("mein 'Ordner' $x");
+        let elsewhere = tempfile::TempDir::new().unwrap();
+        let own = elsewhere.path().join("mein 'Ordner' $x");
         fs::create_dir(&own).unwrap();
         place.context.folders = place.context.folders.clone().with_workspace(&own).unwrap();
         let check = async |command: &str, text: &str| {
@@ -277,5 +278,87 @@ async fn confined_lines_have_no_network() {
         let is_connected = output.text.contains("connected\n");
         // On the bare host it works, so that the test could fail.
         assert_eq!(is_connected, name == "host", "{name}: {}", output.text);
+    }
+}
+
+/// A thread whose workspace contains the data folder, `below` it, with a secret in it.
+fn around_data(place: &mut Place, below: &str) -> tempfile::TempDir {
+    let own = tempfile::TempDir::new().unwrap();
+    let data = own.path().join(below);
+    let thread = domain::ids::ThreadId::new("t").unwrap();
+    let folders = crate::sandbox::ThreadFolders::create(&data, &thread).unwrap();
+    fs::write(data.join("log"), "hidden").unwrap();
+    fs::write(own.path().join("mine.txt"), "seen").unwrap();
+    place.context.folders = folders.with_workspace(own.path()).unwrap();
+    own
+}
+
+#[tokio::test]
+async fn confined_lines_do_not_reach_a_data_folder_in_the_workspace() {
+    for (mut place, name) in confined_places() {
+        let own = around_data(&mut place, "a/b/data");
+        let call = async |command: &str| place.call("bash", json!({"command": command})).await;
+        if name == "landlock" {
+            let output = call("cat mine.txt").await;
+            assert_eq!(output.outcome, ToolOutcome::Denied, "{}", output.text);
+            assert!(output.text.contains("data folder"), "{}", output.text);
+            continue;
+        }
+        assert_eq!(call("cat mine.txt; ls a/b/data").await.text, "seen");
+        assert_eq!(
+            call("echo 1 > /mnt/user-data/outputs/o; echo 2 > a/b/new; ls a/b").await.text,
+            "data\nnew\n"
+        );
+        for command in [
+            "cat a/b/data/log",
+            "cat /mnt/user-data/workspace/a/b/data/log",
+            "echo changed > a/b/data/log",
+            "rm a/b/data/log",
+            "mkdir a/b/data/new",
+            "rm -rf a/b/data",
+            "mv a/b/data moved",
+            "mv a/b moved && cat moved/data/log",
+            "mv a moved && cat moved/b/data/log",
+            "umount a/b/data",
+            "mount -t tmpfs none a",
+            "ln -s a/b/data link; cat link/log",
+        ] {
+            let output = call(command).await;
+            assert_eq!(output.outcome, ToolOutcome::Error, "{command}: {}", output.text);
+            assert!(!output.text.contains("hidden"), "{command}: {}", output.text);
+        }
+        call("grep -r hidden . ; rm -rf a *").await;
+        assert_eq!(fs::read_to_string(own.path().join("a/b/data/log")).unwrap(), "hidden");
+        assert_eq!(fs::read_to_string(place.context.folders.outputs.join("o")).unwrap(), "1\n");
+    }
+}
+
+#[tokio::test]
+async fn confined_lines_see_the_processes_of_nobody_else() {
+    for (place, name) in confined_places() {
+        let output = place.call("bash", json!({"command": "cat /proc/[0-9]*/cmdline 2>/dev/null"})).await;
+        let ours = std::env::args().next().unwrap();
+        assert!(!output.text.contains(&ours), "{name}: {}", output.text);
+        let output = place
+            .call("bash", json!({"command": "head -c 3 /proc/cpuinfo && nproc >&2 && ls /proc/sys >&2"}));
+        assert_eq!(output.await.outcome, ToolOutcome::Ok, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_process_is_held_to_its_limits() {
+    for (place, name) in places() {
+        let call = async |command: &str| place.call("bash", json!({"command": command})).await;
+        let output = call("dd if=/dev/zero of=/dev/null bs=5G count=1").await;
+        assert!(output.text.contains("memory exhausted"), "{name}: {}", output.text);
+        let output = call("ulimit -c; ulimit -Hd; ulimit -Hv; ulimit -Hf; ulimit -Hu").await;
+        let lines: Vec<_> = output.text.lines().collect();
+        assert_eq!(lines.get(..4).unwrap(), ["0", "4194304", "16777216", "4194304"], "{name}");
+        assert!(lines.last().unwrap().parse::<usize>().is_ok_and(|most| most > 1_024), "{name}: {lines:?}");
+        let output = call("ulimit -d unlimited").await;
+        // Root may raise its limits on the bare host; the powers that it takes are not in a sandbox.
+        assert!(output.outcome == ToolOutcome::Error || name == "host", "{name}: {}", output.text);
+        let output = call("truncate -s 5G big").await;
+        assert_eq!(output.outcome, ToolOutcome::Error, "{name}: {}", output.text);
     }
 }
