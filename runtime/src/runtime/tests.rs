@@ -2,6 +2,7 @@
 
 mod admission;
 mod cancel;
+mod erasing;
 mod executor;
 mod failures;
 mod limits;
