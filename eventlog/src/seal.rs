@@ -8,10 +8,7 @@
 
 use std::{fmt, sync::Arc};
 
-use chacha20poly1305::{
-    ChaCha20Poly1305, Key, KeyInit,
-    aead::{AeadInOut, inout::InOutBuf},
-};
+use aws_lc_rs::aead::{self, Aad, CHACHA20_POLY1305, LessSafeKey, UnboundKey};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -37,6 +34,8 @@ pub(crate) enum Purpose {
     Digest = 3,
     /// A row of a view.
     Row = 4,
+    /// Another key, in the key file.
+    Key = 5,
 }
 
 /// How an event was stored, which is what its hash can be checked with.
@@ -98,12 +97,17 @@ pub(crate) fn type_tag(scope_key: &SecretKey, event_type: &str) -> TypeTag {
 pub(crate) fn seal(key: &SecretKey, associated: &[u8], bytes: &mut [u8]) -> [u8; TAG_BYTES] {
     #[expect(clippy::expect_used, reason = "the cipher takes 256 GiB, and a body has at most a few MiB")]
     let tag = cipher(key)
-        .encrypt_inout_detached(&NONCE.into(), associated, InOutBuf::from(bytes))
+        .seal_in_place_separate_tag(nonce(), Aad::from(associated), bytes)
         .expect("a body fits into the cipher's counter");
-    tag.into()
+    let mut copied = [0; TAG_BYTES];
+    for (to, from) in copied.iter_mut().zip(tag.as_ref()) {
+        *to = *from;
+    }
+    copied
 }
 
-/// Opens what [`seal`] sealed, with its tag behind it. None if it was changed, moved, or sealed with another key.
+/// Opens what [`seal`] sealed, with its tag behind it. None if it was changed, moved, or sealed
+/// with another key.
 pub(crate) fn open(key: &SecretKey, associated: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
     let mut plain = Vec::new();
     open_into(key, associated, sealed, &mut plain)?;
@@ -117,24 +121,22 @@ pub(crate) fn open_into(
     sealed: &[u8],
     plain: &mut Vec<u8>,
 ) -> Option<()> {
-    let (sealed, tag) = sealed.split_last_chunk::<TAG_BYTES>()?;
     plain.clear();
     plain.extend_from_slice(sealed);
-    cipher(key)
-        .decrypt_inout_detached(
-            &NONCE.into(),
-            associated,
-            InOutBuf::from(plain.as_mut_slice()),
-            &(*tag).into(),
-        )
-        .ok()
+    let opened = cipher(key).open_in_place(nonce(), Aad::from(associated), plain).ok()?.len();
+    plain.truncate(opened);
+    Some(())
 }
 
 /// Every key seals one text, so the cipher's own nonce may stand still.
-const NONCE: [u8; 12] = [0; 12];
+fn nonce() -> aead::Nonce {
+    aead::Nonce::assume_unique_for_key([0; aead::NONCE_LEN])
+}
 
-fn cipher(key: &SecretKey) -> ChaCha20Poly1305 {
-    ChaCha20Poly1305::new(&Key::from(*key.bytes()))
+fn cipher(key: &SecretKey) -> LessSafeKey {
+    #[expect(clippy::expect_used, reason = "the cipher takes any 32 bytes")]
+    let key = UnboundKey::new(&CHACHA20_POLY1305, key.bytes()).expect("a key has the cipher's length");
+    LessSafeKey::new(key)
 }
 
 /// The seal in an event's JSON: absent, or hexadecimal digits.

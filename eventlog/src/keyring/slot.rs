@@ -6,18 +6,18 @@
 //! ```
 //!
 //! 128 bytes, and slots begin at multiples of that: a slot never crosses a sector, so a write of it
-//! happens or does not. The key is wrapped by the master key with XChaCha20-Poly1305 under a random
-//! nonce, bound to its thread and scope. A destroyed slot keeps whose key it was, so that the
+//! happens or does not. The key is sealed like a body (`seal`), under a key that the master key and
+//! a random nonce make, and bound to its thread and scope. A destroyed slot keeps whose key it was, so that the
 //! thread stays refused, and has zeros where the key was.
 
-use chacha20poly1305::{
-    Key, KeyInit, XChaCha20Poly1305, XNonce,
-    aead::{AeadInOut, inout::InOutBuf},
-};
 use zeroize::Zeroizing;
 
 use super::ScopeId;
-use crate::{codec::bytes::Reader, secret::SecretKey};
+use crate::{
+    codec::bytes::Reader,
+    seal::{self, Purpose},
+    secret::SecretKey,
+};
 
 /// The length of a slot.
 pub(crate) const SLOT_BYTES: usize = 128;
@@ -49,13 +49,8 @@ impl Slot {
         let mut nonce = [0; 24];
         crate::secret::fill_random(&mut nonce)?;
         let mut wrapped = Zeroizing::new(*key.bytes());
-        let tag = cipher(master)
-            .encrypt_inout_detached(
-                &XNonce::from(nonce),
-                &associated(thread, scope),
-                InOutBuf::from(wrapped.as_mut_slice()),
-            )
-            .map_err(std::io::Error::other)?;
+        let tag =
+            seal::seal(&wrapping_key(master, &nonce), &associated(thread, scope), wrapped.as_mut_slice());
         Ok(Self::of(&[&[LIVE, 0, 0, 0, 0, 0, 0, 0], &thread.0, &scope.0, &nonce, &*wrapped, &tag]))
     }
 
@@ -109,17 +104,10 @@ impl Slot {
         if self.is_destroyed() {
             return None;
         }
-        let mut key = Zeroizing::new(self.field::<32>(64));
-        let (nonce, tag) = (self.field::<24>(40), self.field::<16>(96));
-        cipher(master)
-            .decrypt_inout_detached(
-                &XNonce::from(nonce),
-                &associated(self.thread(), self.scope()),
-                InOutBuf::from(key.as_mut_slice()),
-                &tag.into(),
-            )
-            .ok()?;
-        Some(SecretKey::new(*key))
+        let (nonce, wrapped) = (self.field::<24>(40), self.field::<48>(64));
+        let associated = associated(self.thread(), self.scope());
+        let key = seal::open(&wrapping_key(master, &nonce), &associated, &wrapped).map(Zeroizing::new)?;
+        SecretKey::parse(&key).ok()
     }
 
     /// The slot is longer than each field's end.
@@ -129,8 +117,8 @@ impl Slot {
     }
 }
 
-fn cipher(master: &SecretKey) -> XChaCha20Poly1305 {
-    XChaCha20Poly1305::new(&Key::from(*master.bytes()))
+fn wrapping_key(master: &SecretKey, nonce: &[u8; 24]) -> SecretKey {
+    SecretKey::new(seal::derive(master, Purpose::Key, nonce))
 }
 
 fn associated(thread: ScopeId, scope: ScopeId) -> [u8; 32] {

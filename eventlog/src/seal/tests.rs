@@ -1,5 +1,9 @@
 //! Sealed texts: opened by their key in their place, and by nothing else.
 
+use chacha20poly1305::{
+    ChaCha20Poly1305, KeyInit,
+    aead::{AeadInOut, inout::InOutBuf},
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -42,6 +46,21 @@ fn a_seal_survives_json() {
 }
 
 proptest! {
+    /// RFC 8439, as somebody else wrote it.
+    #[test]
+    fn another_implementation_seals_the_same(
+        plain in prop::collection::vec(any::<u8>(), 0..2_000),
+        associated in prop::collection::vec(any::<u8>(), 0..300),
+        key: [u8; 32],
+    ) {
+        let cipher = ChaCha20Poly1305::new(&key.into());
+        let mut theirs = plain.clone();
+        let buffer = InOutBuf::from(theirs.as_mut_slice());
+        let tag = cipher.encrypt_inout_detached(&[0; 12].into(), &associated, buffer).unwrap();
+        theirs.extend_from_slice(&tag);
+        prop_assert_eq!(sealed(&SecretKey::new(key), &associated, &plain), theirs);
+    }
+
     #[test]
     fn a_sealed_text_is_opened_in_its_place_only(
         plain in prop::collection::vec(any::<u8>(), 0..300),
