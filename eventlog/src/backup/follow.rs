@@ -73,10 +73,10 @@ pub(super) fn follow(
         if let Some(commit) = walk.commit()? {
             visitor.commit(commit)?;
         }
-        if walk.head.position.get().is_multiple_of(PROGRESS_EVENTS) {
-            if let Some(progress) = &mut progress {
-                progress(Progress { position: walk.head.position, head: manifest.position });
-            }
+        if let Some(progress) = &mut progress
+            && walk.head.position.get().is_multiple_of(PROGRESS_EVENTS)
+        {
+            progress(Progress { position: walk.head.position, head: manifest.position });
         }
     }
     walk.finish(folder, manifest)
