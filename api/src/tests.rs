@@ -4,6 +4,7 @@ mod app;
 mod cancelling;
 mod delegations;
 mod edges;
+mod erasing;
 mod events;
 mod runs;
 mod slow_client;
