@@ -1,12 +1,14 @@
 //! Between our own types and those of the wire, by hand and one file per resource, so that either
 //! side can change without the other noticing.
 
+mod append;
 pub(crate) mod card;
 pub(crate) mod delegation;
 pub(crate) mod erasure;
 pub(crate) mod event;
 pub(crate) mod evidence;
 pub(crate) mod health;
+pub(crate) mod ingest;
 pub(crate) mod refusal;
 pub(crate) mod run;
 pub(crate) mod run_request;

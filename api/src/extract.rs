@@ -8,7 +8,10 @@ mod path;
 mod query;
 
 pub(crate) use self::{
-    body::{JsonBody, OptionalJsonBody},
+    body::{IngestBody, JsonBody, OptionalJsonBody},
     path::{ErasurePath, Path, RunPath, TaskPath, ThreadPath},
-    query::{CancelQuery, DelegationsQuery, EventsQuery, Moment, PageQuery, Query, RunsQuery, whole_number},
+    query::{
+        CancelQuery, DelegationsQuery, EventsQuery, LogQuery, Moment, PageQuery, Query, RunsQuery,
+        whole_number,
+    },
 };

@@ -8,6 +8,7 @@ mod convert;
 mod error;
 mod extract;
 mod hosts;
+mod ingest;
 mod on_disconnect;
 mod paths;
 mod reads;

@@ -5,6 +5,9 @@ pub(crate) const HEALTHZ: &str = "/healthz";
 /// Does it take work?
 pub(crate) const READYZ: &str = "/readyz";
 
+/// The whole log.
+pub(crate) const EVENTS: &str = "/api/events";
+
 /// Threads.
 pub(crate) const THREADS: &str = "/api/threads";
 /// One thread.

@@ -4,6 +4,8 @@ pub(crate) mod capacity;
 pub(crate) mod delegations;
 pub(crate) mod erasures;
 pub(crate) mod events;
+pub(crate) mod ingest;
+pub(crate) mod log;
 pub(crate) mod probes;
 pub(crate) mod projections;
 pub(crate) mod runs;

@@ -8,6 +8,7 @@ use runtime::Runtime;
 
 use crate::{
     hosts::Hosts,
+    ingest::Gates,
     shutdown::{Shutdown, ShutdownSwitch},
     streams::Streams,
 };
@@ -34,6 +35,7 @@ pub(crate) struct Inner {
     pub(crate) projections: Projections,
     pub(crate) runtime: Runtime,
     pub(crate) hosts: Hosts,
+    pub(crate) ingest_gates: Gates,
     pub(crate) streams: Streams,
     pub(crate) shutdown: Shutdown,
     pub(crate) switch: ShutdownSwitch,
@@ -43,8 +45,8 @@ impl Server {
     pub(crate) fn new(state: ApiState) -> Self {
         let (switch, shutdown) = ShutdownSwitch::new();
         let ApiState { log, projections, runtime, listen } = state;
-        let (hosts, streams) = (Hosts { listen }, Streams::new());
-        Self(Arc::new(Inner { log, projections, runtime, hosts, streams, shutdown, switch }))
+        let (hosts, ingest_gates, streams) = (Hosts { listen }, Gates::new(), Streams::new());
+        Self(Arc::new(Inner { log, projections, runtime, hosts, ingest_gates, streams, shutdown, switch }))
     }
 }
 

@@ -6,6 +6,7 @@ mod delegations;
 mod edges;
 mod erasing;
 mod events;
+mod ingest;
 mod runs;
 mod slow_client;
 mod streams;

@@ -8,6 +8,8 @@ pub mod erasure;
 pub mod event;
 pub mod evidence;
 pub mod health;
+pub mod ingest;
+pub mod object;
 pub mod page;
 pub mod problem;
 pub mod run;

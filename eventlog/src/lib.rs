@@ -21,6 +21,7 @@ mod condition;
 mod conformance;
 pub mod engine;
 mod erase;
+mod foreign_json;
 mod format;
 mod journal_scan;
 mod json;
@@ -59,6 +60,7 @@ pub use codec::{
 };
 pub use condition::{Health, Stats};
 pub use erase::EraseError;
+pub use foreign_json::{NESTING_MAX, TooDeep};
 pub use json::Json;
 pub use keyring::{Keyring, MasterKey};
 pub use lock::Holder;

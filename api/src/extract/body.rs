@@ -1,11 +1,13 @@
 //! JSON bodies.
 
+use std::time::Duration;
+
 use axum::{
     body::{Body, Bytes},
     extract::{FromRequest, Request},
     http::{HeaderMap, header},
 };
-use contracts::wire::problem::ProblemCode;
+use contracts::wire::{ingest::Ingest, object::Object, problem::ProblemCode};
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
@@ -13,9 +15,18 @@ use crate::error::{Answer, ApiError};
 
 /// One request's body, in bytes. A prompt of the largest size fits several times over.
 pub(crate) const BODY_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// A body of events, in bytes. Two events of the largest size fit.
+pub(crate) const INGEST_BODY_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// How fast a body of the largest size has to arrive; a smaller one may take as long. 32 s for
+/// [`BODY_BYTES_MAX`].
+const BODY_BYTES_PER_SECOND_MIN: usize = 64 * 1024;
 
 /// A body that must be there: a JSON object.
 pub(crate) struct JsonBody<T>(pub(crate) T);
+
+/// A body of one event or a list of them.
+pub(crate) struct IngestBody(pub(crate) Ingest);
 
 /// A body that may be left out, with its content type; then it is `{}`.
 pub(crate) struct OptionalJsonBody<T>(pub(crate) T);
@@ -26,7 +37,18 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request, _state: &S) -> Answer<Self> {
         let (parts, body) = request.into_parts();
         check_content_type(&parts.headers)?;
-        parse(&read(&parts.headers, body).await?).map(Self)
+        let bytes = read(&parts.headers, body, BODY_BYTES_MAX).await?;
+        parse_object(&bytes).map(Self)
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for IngestBody {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _state: &S) -> Answer<Self> {
+        let (parts, body) = request.into_parts();
+        check_content_type(&parts.headers)?;
+        parse(&read(&parts.headers, body, INGEST_BODY_BYTES_MAX).await?).map(Self)
     }
 }
 
@@ -35,12 +57,12 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for OptionalJ
 
     async fn from_request(request: Request, _state: &S) -> Answer<Self> {
         let (parts, body) = request.into_parts();
-        let bytes = read(&parts.headers, body).await?;
+        let bytes = read(&parts.headers, body, BODY_BYTES_MAX).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
         }
         check_content_type(&parts.headers)?;
-        parse(&bytes).map(Self)
+        parse_object(&bytes).map(Self)
     }
 }
 
@@ -58,22 +80,28 @@ fn check_content_type(headers: &HeaderMap) -> Answer<()> {
     Err(ApiError::new(ProblemCode::UnsupportedMediaType, detail))
 }
 
-async fn read(headers: &HeaderMap, body: Body) -> Answer<Bytes> {
+async fn read(headers: &HeaderMap, body: Body, bytes_max: usize) -> Answer<Bytes> {
     let length = headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
-    if length.is_some_and(|length: usize| length > BODY_BYTES_MAX) {
-        return Err(too_large());
+    if length.is_some_and(|length: usize| length > bytes_max) {
+        return Err(too_large(bytes_max));
     }
-    axum::body::to_bytes(body, BODY_BYTES_MAX).await.map_err(|error| {
+    let longest = Duration::from_secs((bytes_max / BODY_BYTES_PER_SECOND_MIN) as u64);
+    let Ok(bytes) = tokio::time::timeout(longest, axum::body::to_bytes(body, bytes_max)).await else {
+        let detail =
+            format!("the body did not arrive within {} s; send it without a pause", longest.as_secs());
+        return Err(ApiError::new(ProblemCode::BadRequest, detail));
+    };
+    bytes.map_err(|error| {
         // The limit is the cause of its own error; everything else is a connection that broke.
         match std::error::Error::source(&error) {
-            Some(cause) if cause.to_string().contains("length limit") => too_large(),
+            Some(cause) if cause.to_string().contains("length limit") => too_large(bytes_max),
             Some(_) | None => ApiError::new(ProblemCode::BadRequest, "the body did not arrive whole"),
         }
     })
 }
 
-fn too_large() -> ApiError {
-    let detail = format!("the body has more than {BODY_BYTES_MAX} bytes, the most that is accepted");
+fn too_large(bytes_max: usize) -> ApiError {
+    let detail = format!("the body has more than {bytes_max} bytes, the most that is accepted");
     ApiError::new(ProblemCode::PayloadTooLarge, detail)
 }
 
@@ -84,12 +112,11 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
         refused(&path, error.inner())
     })?;
     deserializer.end().map_err(|error| refused(".", &error))?;
-    // A list of values would else pass for an object whose fields it has in order.
-    if bytes.trim_ascii_start().starts_with(b"{") {
-        Ok(value)
-    } else {
-        Err(ApiError::invalid("body", "a JSON object"))
-    }
+    Ok(value)
+}
+
+fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
+    parse(bytes).map(|Object(value)| value)
 }
 
 /// What is not JSON is a bad request; JSON of another shape is an invalid value. Both say where.
@@ -99,10 +126,41 @@ fn refused(path: &str, error: &serde_json::Error) -> ApiError {
             ApiError::new(ProblemCode::BadRequest, format!("the body is not JSON: {error}"))
         }
         Category::Data if path == "." => {
-            ApiError::new(ProblemCode::Invalid, format!("invalid body: {error}"))
+            ApiError::new(ProblemCode::Invalid, format!("invalid body: {}", in_plain_words(error)))
         }
-        Category::Data => ApiError::new(ProblemCode::Invalid, format!("invalid {path}: {error}")),
+        Category::Data => {
+            // A path that begins with an index has no name of its own.
+            let body = if path.starts_with('[') { "body" } else { "" };
+            let detail = format!("invalid {body}{path}: {}", in_plain_words(error));
+            ApiError::new(ProblemCode::Invalid, detail)
+        }
     }
+}
+
+/// What is wrong, in the words of JSON instead of those of our types.
+fn in_plain_words(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let place = format!(" at line {} column {}", error.line(), error.column());
+    let said = text.strip_suffix(&place).unwrap_or(&text);
+    let Some((found, expected)) = said.rsplit_once(", expected ") else { return text };
+    let found = match found {
+        "invalid type: sequence" => "invalid type: a list",
+        "invalid type: map" => "invalid type: an object",
+        found => found,
+    };
+    let expected = match expected {
+        "a map" => "a JSON object",
+        "a sequence" => "a list",
+        "i8" | "i16" | "i32" | "i64" | "u8" | "u16" | "u32" | "u64" | "usize" => {
+            "a whole number in its range"
+        }
+        "f32" | "f64" => "a number",
+        expected if expected.starts_with("struct ") => "a JSON object",
+        expected if expected.starts_with("enum ") => "one of its values, as text",
+        expected => expected,
+    };
+    // Text of the client's own may hold anything, so it is only the ends that were looked at.
+    format!("{found}, expected {expected}{}", if error.line() == 0 { "" } else { &place })
 }
 
 #[cfg(test)]

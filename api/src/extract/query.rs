@@ -65,15 +65,37 @@ impl FromQuery for EventsQuery {
     const NAMES: &'static [&'static str] = &["event_types", "task_id", "limit", "after_seq"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
-        let range = u64::from(*EVENTS_PAGE_RANGE.start())..=u64::from(*EVENTS_PAGE_RANGE.end());
         let types = parameters.text("event_types").filter(|list| !list.is_empty());
         Ok(Self {
             event_types: types.map(|list| list.split(',').map(str::to_owned).collect()),
             task_id: parameters.id("task_id", ToolCallId::new)?,
-            limit: parameters.number("limit", range)?.unwrap_or(EVENTS_PAGE_DEFAULT.into()) as usize,
+            limit: events_limit(parameters)?,
             after: parameters.seq("after_seq")?.unwrap_or(Seq::ZERO),
         })
     }
+}
+
+/// A page of the whole log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LogQuery {
+    /// Exclusive.
+    pub(crate) after: Position,
+    /// Rows at most.
+    pub(crate) limit: usize,
+}
+
+impl FromQuery for LogQuery {
+    const NAMES: &'static [&'static str] = &["after_position", "limit"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        let after = parameters.number("after_position", 0..=u64::MAX)?.unwrap_or(0);
+        Ok(Self { after: Position::new(after), limit: events_limit(parameters)? })
+    }
+}
+
+fn events_limit(parameters: &Parameters) -> Answer<usize> {
+    let range = u64::from(*EVENTS_PAGE_RANGE.start())..=u64::from(*EVENTS_PAGE_RANGE.end());
+    Ok(parameters.number("limit", range)?.unwrap_or(EVENTS_PAGE_DEFAULT.into()) as usize)
 }
 
 /// Which moment of a view is asked for.

@@ -15,7 +15,9 @@ use crate::{
 };
 
 pub(crate) fn routes() -> Router<Server> {
-    Router::new().route(paths::RUN_EVENTS, get(of_run)).route(paths::THREAD_EVENTS, get(of_thread))
+    Router::new()
+        .route(paths::RUN_EVENTS, get(of_run))
+        .route(paths::THREAD_EVENTS, get(of_thread).post(super::ingest::ingest))
 }
 
 async fn of_run(
