@@ -5,4 +5,6 @@ mod contracts;
 #[cfg(test)]
 mod end_to_end;
 #[cfg(test)]
+mod erasure;
+#[cfg(test)]
 mod index;
