@@ -10,7 +10,7 @@ use domain::{
     event::{CancelReason, ErasureReason, ErasureRequested, Event, RegistryEvent, ThreadErased},
     ids::{ErasureId, ThreadId, UserId},
 };
-use eventlog::{Append, Expected, NewEvent, Scope, Seal, Seq, StreamId};
+use eventlog::{Append, Expected, NewEvent, ReadError, Scope, Seal, Seq, StreamId};
 use tokio::sync::MutexGuard;
 
 use super::Runtime;
@@ -179,7 +179,7 @@ impl Runtime {
         self.register(thread_id, RegistryEvent::ThreadErased(erased)).await
     }
 
-    fn events_of(&self, thread_id: &ThreadId) -> Result<u64, EraseError> {
+    fn events_of(&self, thread_id: &ThreadId) -> Result<u64, ReadError> {
         let tail = self.services.log.stream_tail(&StreamId::Thread(thread_id.clone()))?;
         Ok(tail.unwrap_or(Seq::ZERO).get())
     }
@@ -211,7 +211,7 @@ impl Runtime {
     }
 
     /// The threads whose first event is the owner's. Those that were erased are nobody's.
-    fn threads_of(&self, owner: &UserId) -> Result<Vec<ThreadId>, EraseError> {
+    fn threads_of(&self, owner: &UserId) -> Result<Vec<ThreadId>, ReadError> {
         let (mut found, mut after) = (Vec::new(), None::<StreamId>);
         loop {
             let page = self.services.log.streams(after.as_ref(), STREAMS_PAGE)?;
