@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::usage::Usage;
+use super::{object, usage::Usage};
 
 /// The body of `POST /threads/{t}/runs`, `/runs/stream` and `/runs/wait`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -13,13 +13,13 @@ pub struct CreateRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub assistant_id: Option<String>,
     /// What to work on; absent only where a run is continued.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::optional")]
     pub input: Option<RunInput>,
     /// How to work.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object::one")]
     pub config: RunConfig,
     /// The keys of `config.configurable` in the place where some clients put them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "object::optional")]
     pub context: Option<Configurable>,
     /// What the client wants to find again.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -40,6 +40,7 @@ pub struct CreateRun {
 #[serde(deny_unknown_fields)]
 pub struct RunInput {
     /// The conversation's new messages.
+    #[serde(deserialize_with = "object::several")]
     pub messages: Vec<InputMessage>,
 }
 
@@ -62,7 +63,7 @@ pub struct InputMessage {
 #[serde(deny_unknown_fields)]
 pub struct RunConfig {
     /// The keys that a client may set.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "object::one")]
     pub configurable: Configurable,
 }
 
@@ -103,7 +104,7 @@ pub enum MultitaskStrategy {
 
 /// One mode or several.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "expected a mode or a list of modes")]
 pub enum StreamModes {
     /// One mode.
     One(String),
