@@ -14,14 +14,19 @@ mod file;
 mod guards;
 mod layers;
 mod nearest;
+mod plain_words;
 mod process;
 mod provenance;
+mod redaction;
 #[cfg(test)]
 mod tests;
 
 use std::{ffi::OsString, path::PathBuf};
 
-use domain::definition::{SubagentsSettings, TokenBudgetSettings};
+use domain::{
+    definition::{SubagentsSettings, TokenBudgetSettings},
+    redaction::RedactionSettings,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -62,6 +67,8 @@ pub struct Config {
     pub sandbox: SandboxSettings,
     /// Where the log is.
     pub log: Log,
+    /// How secrets are masked before anything is written.
+    pub redaction: RedactionSettings,
     /// Where the server listens.
     pub server: Server,
     /// What becomes of unfinished work when the server starts.

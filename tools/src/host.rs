@@ -9,8 +9,9 @@ use anyhow::Context as _;
 use domain::{
     event::Logged,
     ids::{RunId, ThreadId},
+    redaction::Redactor,
 };
-use eventlog::{EventLog, Seq, StreamId, SubscribeFrom, Subscription};
+use eventlog::{EventLog, Options, Seq, StreamId, SubscribeFrom, Subscription};
 use futures::future::BoxFuture;
 use runtime::{
     CreateThreadError, NewThread, RunRequest, Runtime, RuntimeParts, StartRunError, SystemClock, SystemIds,
@@ -21,7 +22,7 @@ use runtime::{
 use crate::{
     failure::{Exit, Failure},
     progress::watch::Watched,
-    source::{open_log, open_views},
+    source::{open_log_with, open_views},
 };
 
 /// Events that are read at once when the run has ended.
@@ -58,7 +59,9 @@ impl Host {
     /// Opens the folder, and makes it if it is not there.
     pub(crate) async fn open(config: Config, models: Models) -> anyhow::Result<Self> {
         let data = config.log.path.clone();
-        let log = open_log(&data).await?;
+        let redactor = Redactor::new(&config.redaction).context("could not use the redaction settings")?;
+        let options = Options { redactor: Some(Arc::new(redactor)), ..Options::default() };
+        let log = open_log_with(&data, options).await?;
         let parts = RuntimeParts {
             log: log.clone(),
             config,

@@ -13,10 +13,10 @@ use contracts::wire::{
 };
 
 pub(crate) use self::{
-    folder::{Folder, open_log, open_views},
+    folder::{Folder, open_log, open_log_with, open_views},
     server::Server,
 };
-use crate::{context::Context, select::SelectedTask};
+use crate::{context::Context, output::program, select::SelectedTask};
 
 /// Where answers come from.
 pub(crate) enum Source {

@@ -367,6 +367,14 @@ fn a_value_out_of_its_range_is_named_with_the_range() {
             "models.a.name is \"a\" twice: it must be a name of its own",
         ),
         (
+            "redaction: {allow: ['(']}",
+            "redaction.allow is \"(\": it must be a regular expression (unclosed group)",
+        ),
+        (
+            "redaction: {extra_patterns: ['x*']}",
+            "redaction.extra_patterns is \"x*\": it must be a regular expression that does not match nothing at all",
+        ),
+        (
             "{default_model: b, models: [{name: a, provider: offline}]}",
             "default_model is \"b\": it must be a configured model: a",
         ),

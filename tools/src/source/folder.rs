@@ -164,13 +164,24 @@ impl Folder {
 /// Opens the log of a data folder. Another process that is just starting gets a moment to say who
 /// it is, or to be done.
 pub(crate) async fn open_log(data: &Path) -> anyhow::Result<EventLog> {
+    open_log_with(data, Options::default()).await
+}
+
+/// The same, for whoever records something.
+pub(crate) async fn open_log_with(data: &Path, options: Options) -> anyhow::Result<EventLog> {
     let mut tries = 0;
     loop {
-        match EventLog::open(data, Options::default()) {
+        match EventLog::open(data, options.clone()) {
             Err(OpenError::HeldByUnknown { .. }) if tries < OPEN_TRIES_MAX => tries += 1,
-            opened => {
-                return opened.with_context(|| format!("could not open the data folder {}", data.display()));
+            Err(error) => {
+                let failure = format!("could not open the data folder {}", data.display());
+                let error = anyhow::Error::new(error);
+                return Err(match not_permitted(&error, &failure) {
+                    Some(refusal) => error.context(refusal),
+                    None => error.context(failure),
+                });
             }
+            Ok(log) => return Ok(log),
         }
         tokio::time::sleep(OPEN_PAUSE).await;
     }
