@@ -24,12 +24,12 @@ pub(crate) struct Connection<Io> {
     /// Runs while a write waits.
     deadline: Option<Pin<Box<Sleep>>>,
     /// Its place among the connections of the server.
-    _place: Option<OwnedSemaphorePermit>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl<Io> Connection<Io> {
     /// Watches over a connection, and keeps its place until it is closed.
-    pub(crate) fn new(io: Io, write_stall: Duration, place: Option<OwnedSemaphorePermit>) -> Self {
+    pub(crate) fn new(io: Io, write_stall: Duration, place: OwnedSemaphorePermit) -> Self {
         Self { io, write_stall, deadline: None, _place: place }
     }
 
@@ -88,16 +88,25 @@ impl<Io: AsyncWrite + Unpin> AsyncWrite for Connection<Io> {
 
 #[cfg(test)]
 mod tests {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use std::sync::Arc;
+
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        sync::Semaphore,
+    };
 
     use super::*;
+
+    fn place() -> OwnedSemaphorePermit {
+        Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap()
+    }
 
     const STALL: Duration = Duration::from_millis(200);
 
     #[tokio::test]
     async fn a_client_that_does_not_read_is_dropped() {
         let (near, _far) = tokio::io::duplex(16);
-        let mut connection = Connection::new(near, STALL, None);
+        let mut connection = Connection::new(near, STALL, place());
         let error =
             tokio::time::timeout(STALL * 50, connection.write_all(&[0; 64])).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
@@ -106,7 +115,7 @@ mod tests {
     #[tokio::test]
     async fn progress_stops_the_clock() {
         let (near, mut far) = tokio::io::duplex(16);
-        let mut connection = Connection::new(near, STALL, None);
+        let mut connection = Connection::new(near, STALL, place());
         connection.write_all(&[0; 16]).await.unwrap();
         assert!(futures::poll!(std::pin::pin!(connection.write(&[0; 16]))).is_pending());
         assert!(connection.deadline.is_some());

@@ -2,7 +2,8 @@
 //!
 //! The server listens on loopback, where every web page that a browser shows can reach it. A page
 //! that points its own name at 127.0.0.1 (DNS rebinding) gives itself away by the `Host` header,
-//! and one that sends requests across origins by the `Origin` header. Rebinding needs a name, so
+//! and one that sends requests across origins by the `Origin` header. A request whose address names
+//! a host as well is held to both. Rebinding needs a name, so
 //! names other than `localhost` are refused, and so are addresses that are not ours.
 
 use std::net::IpAddr;
@@ -34,17 +35,22 @@ pub(crate) async fn guard(State(hosts): State<Hosts>, request: Request, next: Ne
 
 impl Hosts {
     fn check(self, request: &Request) -> Answer<()> {
-        let header = |name| request.headers().get(name).map(|value| value.to_str().unwrap_or("?"));
-        let host = header(header::HOST).or(request.uri().authority().map(Authority::as_str));
-        let Some(host) = host else {
+        let all = |name| request.headers().get_all(name).iter().map(|value| value.to_str().unwrap_or("?"));
+        let target = request.uri().authority().map(Authority::as_str);
+        if all(header::HOST).count() > 1 {
+            let detail = "the request has more than one Host header; send one";
+            return Err(ApiError::new(ProblemCode::BadRequest, detail));
+        }
+        let mut hosts = all(header::HOST).chain(target).peekable();
+        if hosts.peek().is_none() {
             return Err(ApiError::new(ProblemCode::BadRequest, "the request has no Host header"));
-        };
-        if !self.admits(host) {
+        }
+        if let Some(host) = hosts.find(|host| !self.admits(host)) {
             return Err(refused("Host", host));
         }
-        match header(header::ORIGIN) {
-            Some(origin) if !self.admits_origin(origin) => Err(refused("Origin", origin)),
-            Some(_) | None => Ok(()),
+        match all(header::ORIGIN).find(|origin| !self.admits_origin(origin)) {
+            Some(origin) => Err(refused("Origin", origin)),
+            None => Ok(()),
         }
     }
 

@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderMap, header},
 };
 use contracts::wire::{ingest::Ingest, object::Object, problem::ProblemCode};
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::error::Category;
 
 use crate::error::{Answer, ApiError};
@@ -109,9 +109,9 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();
-        refused(&path, error.inner())
+        refused(&path, error.inner(), bytes)
     })?;
-    deserializer.end().map_err(|error| refused(".", &error))?;
+    deserializer.end().map_err(|error| refused(".", &error, bytes))?;
     Ok(value)
 }
 
@@ -120,8 +120,12 @@ fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
 }
 
 /// What is not JSON is a bad request; JSON of another shape is an invalid value. Both say where.
-fn refused(path: &str, error: &serde_json::Error) -> ApiError {
+fn refused(path: &str, error: &serde_json::Error, bytes: &[u8]) -> ApiError {
     match error.classify() {
+        // What stands for one of several values is looked at before it is known to be JSON.
+        Category::Syntax if serde_json::from_slice::<IgnoredAny>(bytes).is_ok() => {
+            ApiError::invalid(path, "one of its values, as text")
+        }
         Category::Syntax | Category::Eof | Category::Io => {
             ApiError::new(ProblemCode::BadRequest, format!("the body is not JSON: {error}"))
         }

@@ -9,7 +9,7 @@ use domain::{
     ids::{RunId, ToolCallId},
     limits::{EVENTS_PAGE_DEFAULT, EVENTS_PAGE_RANGE},
 };
-use eventlog::Seq;
+use eventlog::{Position, Seq};
 
 use self::parameters::Parameters;
 pub(crate) use self::parameters::whole_number;

@@ -24,7 +24,7 @@ async fn unknown_routes_and_methods_are_problems_too() {
         (Method::DELETE, "/api/capacity", "GET,HEAD"),
         (Method::PUT, "/api/threads", "GET,HEAD,POST"),
         (Method::GET, "/api/threads/t/runs/wait", "POST"),
-        (Method::POST, "/api/threads/t/events", "GET,HEAD"),
+        (Method::POST, "/api/threads/t/delegations", "GET,HEAD"),
     ] {
         let reply = app.send(request(method, path, None)).await;
         reply.check_problem(405, "method_not_allowed", "Allow");

@@ -1,4 +1,4 @@
-//! Over a socket: clients that do not read, and the server's stop.
+//! Over a socket: clients that do not read or do not speak, and the server's stop.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::{
 
 use super::app::App;
 use crate::{
-    serve::serve_with,
+    serve::{Bounds, serve_with},
     testing::{append, run_event, run_status},
 };
 
@@ -31,11 +31,15 @@ struct Served {
 }
 
 async fn serve(app: &App, write_stall: Duration) -> Served {
+    serve_within(app, Bounds { write_stall, ..Bounds::USUAL }).await
+}
+
+async fn serve_within(app: &App, bounds: Bounds) -> Served {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel::<()>();
     let shutdown = async { drop(stopped.await) };
-    let task = tokio::spawn(serve_with(listener, app.server.clone(), write_stall, shutdown));
+    let task = tokio::spawn(serve_with(listener, app.server.clone(), bounds, shutdown));
     Served { address, stop, task }
 }
 
@@ -112,4 +116,105 @@ async fn a_stop_ends_streams_and_returns() {
     client.read_to_string(&mut text).await.unwrap();
     assert!(text.contains("event: metadata") && text.ends_with("0\r\n\r\n"), "{text:?}");
     assert!(!text.contains("event: end"), "a stream that was cut off does not say that the run has ended");
+}
+
+/// Sends bytes as they are.
+async fn say(served: &Served, text: &str) -> TcpStream {
+    let mut client = TcpStream::connect(served.address).await.unwrap();
+    client.write_all(text.as_bytes()).await.unwrap();
+    client
+}
+
+/// All that the server says until it hangs up.
+async fn heard(mut client: TcpStream) -> String {
+    let mut text = String::new();
+    let read = tokio::time::timeout(PATIENCE, client.read_to_string(&mut text)).await;
+    // A connection that is reset has been ended too.
+    drop(read.expect("the server hangs up"));
+    text
+}
+
+const PROBE: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
+
+#[tokio::test]
+async fn a_client_that_does_not_send_a_whole_head_is_hung_up_on() {
+    let app = App::without_followers();
+    let served = serve_within(&app, Bounds { head: SHORT_STALL, ..Bounds::USUAL }).await;
+    for beginning in ["", "GET /healthz HTTP/1.1\r\nHost: local"] {
+        assert_eq!(heard(say(&served, beginning).await).await, "", "{beginning:?}");
+    }
+    // One that has had its answer is not kept for ever either.
+    let answered = heard(say(&served, PROBE).await).await;
+    assert!(answered.starts_with("HTTP/1.1 200 "), "{answered}");
+}
+
+#[tokio::test]
+async fn a_stream_outlives_the_time_for_a_head() {
+    let app = App::without_followers();
+    append(&app.log, "t", vec![run_status("r", RunStatus::Running)]).await;
+    let served = serve_within(&app, Bounds { head: SHORT_STALL, ..Bounds::USUAL }).await;
+    let client = follow(&served, None).await;
+    until("the stream is open", || app.server.streams.open() == 1).await;
+    // Three that came later have been hung up on in the meantime.
+    for _ in 0..3 {
+        heard(say(&served, "").await).await;
+    }
+    append(&app.log, "t", vec![run_status("r", RunStatus::Success)]).await;
+    let text = heard(client).await;
+    assert!(text.contains("event: end"), "{text:?}");
+}
+
+#[tokio::test]
+async fn who_finds_no_place_is_told_so_and_places_come_free() {
+    let app = App::without_followers();
+    let served = serve_within(&app, Bounds { connections: 2, head: SHORT_STALL * 4, ..Bounds::USUAL }).await;
+    let idle = [say(&served, "").await, say(&served, "").await];
+    let refused = heard(say(&served, PROBE).await).await;
+    assert!(
+        refused.starts_with("HTTP/1.1 503 ") && refused.contains("\"code\":\"unavailable\""),
+        "{refused}"
+    );
+    assert!(refused.to_ascii_lowercase().contains("retry-after: 1"), "{refused}");
+    for client in idle {
+        assert_eq!(heard(client).await, "");
+    }
+    let answered = heard(say(&served, PROBE).await).await;
+    assert!(answered.starts_with("HTTP/1.1 200 "), "{answered}");
+}
+
+// A proxy that reads the length and a server that reads the chunks disagree on where the next
+// request begins: there is none.
+#[tokio::test]
+async fn a_body_with_two_lengths_ends_the_connection() {
+    let app = App::without_followers();
+    let served = serve(&app, PATIENCE).await;
+    for lengths in
+        ["Content-Length: 4\r\nTransfer-Encoding: chunked", "Transfer-Encoding: chunked\r\nContent-Length: 4"]
+    {
+        let request = format!(
+            "POST /api/threads HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{lengths}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n{PROBE}"
+        );
+        let text = heard(say(&served, &request).await).await;
+        assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_request_names_one_host_and_it_is_this_one() {
+    let app = App::without_followers();
+    let served = serve(&app, PATIENCE).await;
+    for (request, status) in [
+        ("GET http://localhost/healthz HTTP/1.1\r\nHost: localhost", 200),
+        ("GET http://evil.example/healthz HTTP/1.1\r\nHost: localhost", 403),
+        ("GET http://localhost/healthz HTTP/1.1\r\nHost: evil.example", 403),
+        ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: evil.example", 400),
+        ("GET /healthz HTTP/1.1\r\nHost: localhost\r\nHost: localhost", 400),
+        (
+            "GET /healthz HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nOrigin: http://evil.example",
+            403,
+        ),
+    ] {
+        let text = heard(say(&served, &format!("{request}\r\nConnection: close\r\n\r\n")).await).await;
+        assert!(text.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {text}");
+    }
 }

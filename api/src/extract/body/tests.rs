@@ -98,3 +98,51 @@ async fn an_optional_body_may_be_left_out_but_not_mistyped() {
         OptionalJsonBody::<CreateThread>::from_request(request(Some("text/plain"), "{}"), &()).await;
     assert_eq!(mistyped.err().map(|refusal| refusal.into_response().status().as_u16()), Some(415));
 }
+
+#[tokio::test]
+async fn what_is_no_object_is_not_taken_for_one() {
+    let json = Some("application/json");
+    for (body, words) in [
+        (r#"["lead"]"#, "invalid body: invalid type: a list, expected a JSON object at line 1"),
+        ("[5]", "invalid body: invalid type: a list, expected a JSON object"),
+        ("5", "invalid body: invalid type: integer `5`, expected a JSON object"),
+        (r#"{"input": [[{"role": "user", "content": "x"}]]}"#, "invalid input: invalid type: a list"),
+        (r#"{"input": {"messages": [["user", "x"]]}}"#, "invalid input.messages[0]: invalid type: a list"),
+        (
+            r#"{"input": {"messages": {}}}"#,
+            "invalid input.messages: invalid type: an object, expected a list",
+        ),
+        (r#"{"config": [{}]}"#, "invalid config: invalid type: a list, expected a JSON object"),
+        (r#"{"config": {"configurable": []}}"#, "invalid config.configurable: invalid type: a list"),
+        (r#"{"context": []}"#, "invalid context: invalid type: a list"),
+        (r#"{"metadata": []}"#, "invalid metadata: invalid type: a list, expected a JSON object"),
+        (r#"{"stream_mode": 5}"#, "invalid stream_mode: expected a mode or a list of modes"),
+        (r#"{"config": {"configurable": {"max_total_subagents": 1.5}}}"#, "expected a whole number"),
+        (r#"{"multitask_strategy": 5}"#, "invalid multitask_strategy: "),
+        (r#"{"on_disconnect": []}"#, "invalid on_disconnect: "),
+    ] {
+        check_refused::<CreateRun>(request(json, body), 422, words).await;
+        let refusal = JsonBody::<CreateRun>::from_request(request(json, body), &()).await.err().unwrap();
+        let shown = format!("{refusal:?}");
+        for ours in [
+            "struct ",
+            "enum ",
+            "CreateRun",
+            "RunInput",
+            "StreamModes",
+            "MultitaskStrategy",
+            "OnDisconnect",
+            "i64",
+        ] {
+            let detail = shown.split("detail: ").nth(1).unwrap();
+            assert!(!detail.contains(ours), "{body} gives {shown}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_arrive_is_given_up() {
+    let beginning = futures::stream::iter([Ok::<_, std::io::Error>("{")]);
+    let body = Body::from_stream(futures::StreamExt::chain(beginning, futures::stream::pending()));
+    check_refused::<CreateThread>(request(Some("application/json"), body), 400, "within 32 s").await;
+}

@@ -15,6 +15,7 @@ pub(crate) struct Parameters(Vec<(String, String)>);
 impl Parameters {
     /// Reads the query of an address. Unknown and repeated parameters are refused by name.
     pub(super) fn read(uri: &Uri, known: &[&str]) -> Answer<Self> {
+        check_encoding(uri.query().unwrap_or_default())?;
         let pairs = axum::extract::Query::<Vec<(String, String)>>::try_from_uri(uri)
             .map_err(|_| ApiError::invalid("query", "pairs of name=value, percent-encoded"))?;
         let mut seen = Vec::new();
@@ -67,6 +68,32 @@ impl Parameters {
         let id = self.text(name).map(|text| new(text.to_owned())).transpose();
         Ok(id.map_err(|error| InvalidId { kind: name, ..error })?)
     }
+}
+
+/// What is percent-encoded must be UTF-8: the parser would put a replacement character in its place
+/// and look for something that was not asked for.
+fn check_encoding(query: &str) -> Answer<()> {
+    for pair in query.split('&') {
+        if std::str::from_utf8(&decoded(pair)).is_err() {
+            let name = pair.split('=').next().filter(|name| !name.is_empty() && !name.contains('%'));
+            return Err(ApiError::invalid(name.unwrap_or("query"), "UTF-8 text, percent-encoded"));
+        }
+    }
+    Ok(())
+}
+
+/// The bytes behind a percent-encoded text. A `%` that is not followed by two digits is itself.
+fn decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digit = |at: usize| after.get(at).and_then(|byte| char::from(*byte).to_digit(16));
+        let encoded = if *first == b'%' { digit(0).zip(digit(1)) } else { None };
+        let byte = encoded.and_then(|(high, low)| u8::try_from(high * 16 + low).ok());
+        bytes.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    bytes
 }
 
 /// Digits alone: a sign or a space is not a number here.

@@ -74,3 +74,13 @@ async fn cancelling_may_wait() {
         assert_eq!(read(query).await, Ok(CancelQuery { wait }), "{query}");
     }
 }
+
+// The parser would put a replacement character in its place.
+#[tokio::test]
+async fn what_is_percent_encoded_must_be_text() {
+    check_refused(read::<EventsQuery>("task_id=%ff").await, "task_id");
+    check_refused(read::<EventsQuery>("limit=5&event_types=a%C3").await, "event_types");
+    check_refused(read::<EventsQuery>("%ff=1").await, "query");
+    let asked = read::<EventsQuery>("task_id=%C3%A4%25").await.unwrap();
+    assert_eq!(asked.task_id, Some(ToolCallId::new("ä%").unwrap()));
+}
