@@ -5,27 +5,31 @@
 //! | 1    | view name                  | checkpoint              | –       |
 //! | 2    | view name, position, thread | parked event           | –       |
 //! | 3    | thread                     | thread                  | threads |
-//! | 4    | thread, run                | nothing: it was started | threads |
-//! | 5    | thread, run                | run                     | runs    |
+//! | 4    | thread, hash of run        | nothing: it was started | threads |
+//! | 5    | thread, hash of run        | run                     | runs    |
 //! | 6    | thread, first seq          | run id                  | runs    |
 //! | 7    | thread, delegation         | ledger entry            | ledger  |
 //! | 8    | thread, first seq          | delegation id           | ledger  |
-//! | 9    | thread, run, first seq     | delegation id           | ledger  |
+//! | 9    | thread, hash of run, first seq | delegation id           | ledger  |
 //! | 10   | thread, delegation         | card head               | cards   |
 //! | 11   | thread, delegation, seq    | card part               | cards   |
-//! | 12   | thread, run, hash of task  | newest delegation id    | cards   |
+//! | 12   | thread, hash of run and task | newest delegation id    | cards   |
 //!
 //! The first byte of each key is its kind. Names end with a zero byte, which none of them
 //! contains, so that no name is mistaken for the beginning of another. Numbers are big endian. So
 //! the order of the bytes is the order of the parts.
 //!
 //! Rows are JSON; all but checkpoints are sealed with the key of the thread that their key names.
-//! Keys are not sealed, and hold ids, numbers and hashes alone.
+//! Keys are not sealed: they hold threads' ids, our own ids, numbers and hashes. The ids of runs and
+//! tasks come from clients and providers, who may write there what they like.
 //!
 //! A view owns its kinds: to rebuild it is to delete what is under them. Whoever changes a key or
 //! a row raises the version of its view; nothing here has to be readable for ever.
 
-use domain::ids::{DelegationId, RunId, ThreadId};
+use domain::{
+    digest,
+    ids::{DelegationId, RunId, ThreadId, ToolCallId},
+};
 use eventlog::engine::KeyRange;
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
@@ -69,6 +73,28 @@ pub(crate) fn thread_of(key: &[u8]) -> Option<ThreadId> {
         parts.number()?;
     }
     (*kind != KeyKind::Checkpoint as u8).then(|| parts.thread())?
+}
+
+/// Stands for a run, or for a task of a run, in a key.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct NameHash(String);
+
+impl NameHash {
+    /// Of a run.
+    pub(crate) fn of_run(thread_id: &ThreadId, run_id: &RunId) -> Self {
+        Self(digest::sha256_hex(format!("{thread_id}/{run_id}").as_bytes()))
+    }
+
+    /// Of a task.
+    pub(crate) fn of_task(thread_id: &ThreadId, run_id: &RunId, task_id: &ToolCallId) -> Self {
+        Self(digest::sha256_hex(format!("{thread_id}/{run_id}/{task_id}").as_bytes()))
+    }
+
+    /// Any text in its place.
+    #[cfg(test)]
+    pub(crate) fn from_text(text: &str) -> Self {
+        Self(text.to_owned())
+    }
 }
 
 /// What can be stored under a key.
@@ -120,6 +146,10 @@ impl KeyWriter {
         self
     }
 
+    pub(crate) fn hash(&mut self, hash: &NameHash) -> &mut Self {
+        self.name(&hash.0)
+    }
+
     pub(crate) fn number(&mut self, number: u64) -> &mut Self {
         self.0.extend_from_slice(&number.to_be_bytes());
         self
@@ -167,8 +197,8 @@ impl<'a> KeyReader<'a> {
         ThreadId::new(self.name()?).ok()
     }
 
-    pub(crate) fn run(&mut self) -> Option<RunId> {
-        RunId::new(self.name()?).ok()
+    pub(crate) fn hash(&mut self) -> Option<NameHash> {
+        self.name().map(|hash| NameHash(hash.to_owned()))
     }
 
     pub(crate) fn number(&mut self) -> Option<u64> {

@@ -2,11 +2,10 @@
 
 use domain::{
     card::{CardHead, CardPart},
-    digest,
     ids::{DelegationId, RunId, ThreadId, ToolCallId},
 };
 
-use super::{KeyKind, KeyReader, KeyWriter, RowKey};
+use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
 
 /// Kind 10: thread, delegation → card head.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,20 +58,18 @@ impl RowKey for CardPartKey {
     }
 }
 
-/// Kind 12: thread, run, hash of task → newest delegation id. A `task_id` may repeat even within a
-/// run. It is the provider's text, which no key may hold.
+/// Kind 12: thread, hash of run and task → newest delegation id. A `task_id` may repeat even within a
+/// run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CardOfTaskKey {
     pub(crate) thread_id: ThreadId,
-    pub(crate) run_id: RunId,
-    pub(crate) task_sha256: String,
+    pub(crate) task: NameHash,
 }
 
 impl CardOfTaskKey {
     /// The key of a task.
-    pub(crate) fn new(thread_id: ThreadId, run_id: RunId, task_id: &ToolCallId) -> Self {
-        let name = format!("{thread_id}/{run_id}/{task_id}");
-        Self { thread_id, run_id, task_sha256: digest::sha256_hex(name.as_bytes()) }
+    pub(crate) fn new(thread_id: &ThreadId, run_id: &RunId, task_id: &ToolCallId) -> Self {
+        Self { thread_id: thread_id.clone(), task: NameHash::of_task(thread_id, run_id, task_id) }
     }
 }
 
@@ -81,11 +78,10 @@ impl RowKey for CardOfTaskKey {
     type Row = DelegationId;
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).name(self.run_id.as_str()).name(&self.task_sha256);
+        parts.name(self.thread_id.as_str()).hash(&self.task);
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
-        let (thread_id, run_id) = (parts.thread()?, parts.run()?);
-        Some(Self { thread_id, run_id, task_sha256: parts.name()?.to_owned() })
+        Some(Self { thread_id: parts.thread()?, task: parts.hash()? })
     }
 }

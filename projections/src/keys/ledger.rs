@@ -5,7 +5,7 @@ use domain::{
     ledger::LedgerEntry,
 };
 
-use super::{KeyKind, KeyReader, KeyWriter, RowKey};
+use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
 
 /// Kind 7: thread, delegation → ledger entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,19 +56,24 @@ impl RowKey for LedgerOrderKey {
     }
 }
 
-/// Kind 9: thread, run, first seq → delegation id.
+/// Kind 9: thread, hash of run, first seq → delegation id.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct LedgerOfRunKey {
     pub(crate) thread_id: ThreadId,
-    pub(crate) run_id: RunId,
+    pub(crate) run: NameHash,
     pub(crate) first_seq: u64,
 }
 
 impl LedgerOfRunKey {
+    /// The key of a delegation of a run.
+    pub(crate) fn new(thread_id: &ThreadId, run_id: &RunId, first_seq: u64) -> Self {
+        Self { thread_id: thread_id.clone(), run: NameHash::of_run(thread_id, run_id), first_seq }
+    }
+
     /// The delegations of a run.
     pub(crate) fn of_run(thread_id: &ThreadId, run_id: &RunId) -> KeyWriter {
         let mut parts = KeyWriter::new(Self::KIND);
-        parts.name(thread_id.as_str()).name(run_id.as_str());
+        parts.name(thread_id.as_str()).hash(&NameHash::of_run(thread_id, run_id));
         parts
     }
 }
@@ -78,10 +83,10 @@ impl RowKey for LedgerOfRunKey {
     type Row = DelegationId;
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).name(self.run_id.as_str()).number(self.first_seq);
+        parts.name(self.thread_id.as_str()).hash(&self.run).number(self.first_seq);
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
-        Some(Self { thread_id: parts.thread()?, run_id: parts.run()?, first_seq: parts.number()? })
+        Some(Self { thread_id: parts.thread()?, run: parts.hash()?, first_seq: parts.number()? })
     }
 }

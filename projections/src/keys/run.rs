@@ -2,14 +2,21 @@
 
 use domain::ids::{RunId, ThreadId};
 
-use super::{KeyKind, KeyReader, KeyWriter, RowKey};
+use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
 use crate::views::run::RunRow;
 
-/// Kind 5: thread, run → run.
+/// Kind 5: thread, hash of run → run.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct RunKey {
     pub(crate) thread_id: ThreadId,
-    pub(crate) run_id: RunId,
+    pub(crate) run: NameHash,
+}
+
+impl RunKey {
+    /// The key of a run.
+    pub(crate) fn new(thread_id: &ThreadId, run_id: &RunId) -> Self {
+        Self { thread_id: thread_id.clone(), run: NameHash::of_run(thread_id, run_id) }
+    }
 }
 
 impl RowKey for RunKey {
@@ -17,11 +24,11 @@ impl RowKey for RunKey {
     type Row = RunRow;
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).name(self.run_id.as_str());
+        parts.name(self.thread_id.as_str()).hash(&self.run);
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
-        Some(Self { thread_id: parts.thread()?, run_id: parts.run()? })
+        Some(Self { thread_id: parts.thread()?, run: parts.hash()? })
     }
 }
 

@@ -1,11 +1,11 @@
 use std::fmt::Debug;
 
-use domain::ids::{DelegationId, RunId, ThreadId};
+use domain::ids::{DelegationId, ThreadId};
 use proptest::prelude::*;
 use uuid::Uuid;
 
 use super::{
-    RowKey,
+    NameHash, RowKey,
     card::{CardHeadKey, CardOfTaskKey, CardPartKey},
     checkpoint::{CheckpointKey, ParkedKey},
     ledger::{LedgerEntryKey, LedgerOfRunKey, LedgerOrderKey},
@@ -34,8 +34,8 @@ impl Parts {
     fn thread(&self) -> ThreadId {
         ThreadId::new(self.name.clone()).unwrap()
     }
-    fn run(&self) -> RunId {
-        RunId::new(self.run.clone()).unwrap()
+    fn run(&self) -> NameHash {
+        NameHash::from_text(&self.run)
     }
     fn delegation(&self) -> DelegationId {
         DelegationId::from_uuid(Uuid::from_u128(self.uuid))
@@ -60,12 +60,12 @@ proptest! {
         check(|p| CheckpointKey { view: p.name.clone() }, &a, &b);
         check(|p| ParkedKey { view: p.name.clone(), position: p.number, thread_id: p.thread() }, &a, &b);
         check(|p| ThreadKey { thread_id: p.thread() }, &a, &b);
-        check(|p| ThreadRunKey { thread_id: p.thread(), run_id: p.run() }, &a, &b);
-        check(|p| RunKey { thread_id: p.thread(), run_id: p.run() }, &a, &b);
+        check(|p| ThreadRunKey { thread_id: p.thread(), run: p.run() }, &a, &b);
+        check(|p| RunKey { thread_id: p.thread(), run: p.run() }, &a, &b);
         check(|p| RunOrderKey { thread_id: p.thread(), first_seq: p.number }, &a, &b);
         check(|p| LedgerEntryKey { thread_id: p.thread(), delegation_id: p.delegation() }, &a, &b);
         check(|p| LedgerOrderKey { thread_id: p.thread(), first_seq: p.number }, &a, &b);
-        check(|p| LedgerOfRunKey { thread_id: p.thread(), run_id: p.run(), first_seq: p.number }, &a, &b);
+        check(|p| LedgerOfRunKey { thread_id: p.thread(), run: p.run(), first_seq: p.number }, &a, &b);
         check(|p| CardHeadKey { thread_id: p.thread(), delegation_id: p.delegation() }, &a, &b);
         check(
             |p| CardPartKey { thread_id: p.thread(), delegation_id: p.delegation(), seq: p.number },
@@ -74,8 +74,7 @@ proptest! {
         );
         check(
             |p| {
-                let (thread_id, run_id) = (p.thread(), p.run());
-                CardOfTaskKey { thread_id, run_id, task_sha256: p.task.clone() }
+                CardOfTaskKey { thread_id: p.thread(), task: NameHash::from_text(&p.task) }
             },
             &a,
             &b,

@@ -2,7 +2,7 @@
 
 use domain::ids::{RunId, ThreadId};
 
-use super::{KeyKind, KeyReader, KeyWriter, RowKey};
+use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
 use crate::views::thread::ThreadRow;
 
 /// Kind 3: thread → thread.
@@ -24,11 +24,18 @@ impl RowKey for ThreadKey {
     }
 }
 
-/// Kind 4: thread, run → nothing. That it is there says that the run was counted.
+/// Kind 4: thread, hash of run → nothing. That it is there says that the run was counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ThreadRunKey {
     pub(crate) thread_id: ThreadId,
-    pub(crate) run_id: RunId,
+    pub(crate) run: NameHash,
+}
+
+impl ThreadRunKey {
+    /// The key of a run.
+    pub(crate) fn new(thread_id: &ThreadId, run_id: &RunId) -> Self {
+        Self { thread_id: thread_id.clone(), run: NameHash::of_run(thread_id, run_id) }
+    }
 }
 
 impl RowKey for ThreadRunKey {
@@ -36,10 +43,10 @@ impl RowKey for ThreadRunKey {
     type Row = ();
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).name(self.run_id.as_str());
+        parts.name(self.thread_id.as_str()).hash(&self.run);
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
-        Some(Self { thread_id: parts.thread()?, run_id: parts.run()? })
+        Some(Self { thread_id: parts.thread()?, run: parts.hash()? })
     }
 }

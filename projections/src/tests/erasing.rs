@@ -108,7 +108,9 @@ fn no_row_is_on_disk_in_plain() {
     views.catch_up().unwrap();
     assert_eq!(names(&views, None, 9).len(), 3);
     drop(views);
-    for text in ["look around", "said ", "variant", "secret-run", "call_0", "call_1", "call_2", "call_3"] {
+    for text in
+        ["look around", "said ", "variant", "secret-run", "call_0", "call_1", "call_2", "call_3"]
+    {
         assert!(!holds(folder.path(), text), "{text}");
     }
     // What a checkpoint says is about no thread, and shows that the search would have found it.
@@ -123,7 +125,7 @@ fn views_that_were_not_sealed_are_thrown_away_with_their_files() {
     let old = br#"{"version":1,"position":1,"hash":[],"parked":0}"#;
     let old = String::from_utf8_lossy(old).replace("[]", &serde_json::to_string(&[0_u8; 32]).unwrap());
     batch.put(ROWS, CheckpointKey { view: "runs".into() }.encode(), old.into_bytes());
-    let key = RunKey { thread_id: thread_id(0), run_id: RunId::new("r0").unwrap() };
+    let key = RunKey::new(&thread_id(0), &RunId::new("r0").unwrap());
     batch.put(ROWS, key.encode(), b"in plain".to_vec());
     engine.commit(batch, Durability::Buffered).unwrap();
     drop(engine);
@@ -139,11 +141,11 @@ fn a_row_that_does_not_open_is_damaged_and_not_gone() {
     let (world, store) = (busy(), store());
     let views = open(&store, &world.log);
     views.catch_up().unwrap();
-    let key = RunKey { thread_id: thread_id(0), run_id: RunId::new("r0").unwrap() };
+    let (thread_id, run_id) = (thread_id(0), RunId::new("r0").unwrap());
     let mut batch = Batch::new();
-    batch.put(ROWS, key.encode(), vec![1; 80]);
+    batch.put(ROWS, RunKey::new(&thread_id, &run_id).encode(), vec![1; 80]);
     store.commit(batch).unwrap();
-    let error = views.run(&key.thread_id, &key.run_id).unwrap_err();
+    let error = views.run(&thread_id, &run_id).unwrap_err();
     assert!(error.is_damage() && error.to_string().contains("does not open"), "{error}");
 }
 

@@ -199,13 +199,13 @@ fn a_damaged_checkpoint_or_row_costs_a_replay() {
     views.catch_up().unwrap();
     check_whole(&views, &world);
     let (thread_id, run_id) = (thread_id(0), RunId::new("r0").unwrap());
-    damage(&store, RunKey { thread_id: thread_id.clone(), run_id: run_id.clone() }.encode());
+    damage(&store, RunKey::new(&thread_id, &run_id).encode());
     let error = views.run(&thread_id, &run_id).unwrap_err();
     assert!(error.to_string().starts_with("a Run row of the views is damaged"), "{error}");
     world.append(thread_id.clone(), run_scope(), vec![Event::Run(RunEvent::Capped(cap(1)))]);
     views.catch_up().unwrap();
     check_whole(&views, &world);
-    damage(&store, RunKey { thread_id: thread_id.clone(), run_id }.encode());
+    damage(&store, RunKey::new(&thread_id, &run_id).encode());
     world.append(thread_id, run_scope(), vec![Event::Run(RunEvent::Capped(cap(1)))]);
     let error = views.catch_up().unwrap_err();
     assert_eq!(error.to_string(), "could not bring view runs up to date", "twice is no accident");

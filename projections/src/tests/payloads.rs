@@ -30,6 +30,8 @@ pub(super) fn settings(run_id: &RunId, variant: u8) -> RunSettings {
         system_prompt: "lead".into(),
         subagents: None,
         summarization_enabled: false,
+        token_budget: None,
+        loop_detection: None,
         metadata: Map::from_iter([("variant".to_owned(), json!(variant))]),
     }
 }
@@ -108,6 +110,7 @@ pub(super) fn request(task_id: ToolCallId, variant: u8) -> DelegationRequested {
         timeout_seconds: 1_800,
         tools: vec!["ls".into()],
         acceptance_criteria: Vec::new(),
+        token_budget: None,
         receipts_enabled: true,
     }
 }

@@ -44,7 +44,7 @@ impl View for CardsView {
         let key = CardHeadKey { thread_id: thread_id.clone(), delegation_id };
         if let Some(head) = rows.update(&key, |head| CardHead::fold(head, event))? {
             let entry = &head.entry;
-            let task = CardOfTaskKey::new(thread_id.clone(), entry.run_id.clone(), &entry.task_id);
+            let task = CardOfTaskKey::new(&thread_id, &entry.run_id, &entry.task_id);
             rows.put(&task, delegation_id);
         }
         if let Some(part) = CardPart::of(event) {
@@ -65,9 +65,7 @@ impl Projections {
         let snapshot = self.0.store.snapshot();
         let delegation_id = match task {
             TaskRef::DelegationId(id) => Some(*id),
-            TaskRef::TaskId(task_id) => {
-                snapshot.get(&CardOfTaskKey::new(thread_id.clone(), run_id.clone(), task_id))?
-            }
+            TaskRef::TaskId(task_id) => snapshot.get(&CardOfTaskKey::new(thread_id, run_id, task_id))?,
         };
         let Some(delegation_id) = delegation_id else { return Ok(None) };
         let card = read_card(&snapshot, thread_id, delegation_id)?;

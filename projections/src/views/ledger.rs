@@ -48,7 +48,7 @@ impl View for LedgerView {
         if let Some(entry) = rows.update(&key, |entry| LedgerEntry::fold(entry, event))? {
             let (run_id, first_seq) = (entry.run_id.clone(), entry.first_seq);
             rows.put(&LedgerOrderKey { thread_id: thread_id.clone(), first_seq }, delegation_id);
-            rows.put(&LedgerOfRunKey { thread_id, run_id, first_seq }, delegation_id);
+            rows.put(&LedgerOfRunKey::new(&thread_id, &run_id, first_seq), delegation_id);
         }
         Ok(())
     }

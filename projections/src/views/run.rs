@@ -139,7 +139,7 @@ impl View for RunsView {
         let Some(run_id) = &event.scope.run_id else { return Ok(()) };
         RunRow::check(event)?;
         let (thread_id, run_id) = (event.thread_id.clone(), run_id.clone());
-        let key = RunKey { thread_id: thread_id.clone(), run_id: run_id.clone() };
+        let key = RunKey::new(&thread_id, &run_id);
         if rows.update(&key, |row| RunRow::fold(row, event))?.is_some() {
             rows.put(&RunOrderKey { thread_id, first_seq: event.seq }, run_id);
         }
@@ -166,14 +166,14 @@ impl Projections {
         let snapshot = self.0.store.snapshot();
         let mut runs = Vec::new();
         for (_, run_id) in snapshot.page::<RunOrderKey>(&range, Direction::Backward, limit)? {
-            runs.extend(snapshot.get(&RunKey { thread_id: thread_id.clone(), run_id })?);
+            runs.extend(snapshot.get(&RunKey::new(thread_id, &run_id))?);
         }
         Ok(runs)
     }
 
     /// One run.
     pub fn run(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<Option<RunRow>, RowError> {
-        self.0.store.snapshot().get(&RunKey { thread_id: thread_id.clone(), run_id: run_id.clone() })
+        self.0.store.snapshot().get(&RunKey::new(thread_id, run_id))
     }
 }
 

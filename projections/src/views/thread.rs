@@ -97,7 +97,7 @@ impl View for ThreadsView {
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let mut new_run = None;
         if let Some(run_id) = started_run(event) {
-            let key = ThreadRunKey { thread_id: event.thread_id.clone(), run_id: run_id.clone() };
+            let key = ThreadRunKey::new(&event.thread_id, run_id);
             if rows.get(&key)?.is_none() {
                 rows.put(&key, ());
                 new_run = Some(run_id);

@@ -42,6 +42,8 @@ fn start() -> Event {
         system_prompt: "a long text".into(),
         subagents: None,
         summarization_enabled: false,
+        token_budget: None,
+        loop_detection: None,
         metadata: Map::new(),
     }))
 }
