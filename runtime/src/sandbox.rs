@@ -18,6 +18,7 @@ mod rewrite;
 mod seccomp;
 pub(crate) mod shell;
 mod system;
+mod watchman;
 
 pub(crate) use confinement::with_causes;
 pub use confinement::{Confinement, NoConfinement};
@@ -25,6 +26,7 @@ pub(crate) use folders::real_workspace;
 pub use folders::{ThreadFolders, VIRTUAL_OUTPUTS, VIRTUAL_ROOT, VIRTUAL_UPLOADS, VIRTUAL_WORKSPACE};
 pub(crate) use paths::ResolvedPath;
 pub use paths::{PathRefusal, PathRefused};
+pub(crate) use watchman::Excess;
 
 /// The `sandbox` section of the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]

@@ -17,6 +17,7 @@ use super::{
     Confinement, ThreadFolders,
     confinement::{Launch, LaunchFailure, MARK_VARIABLE},
     private_temp::PrivateTemp,
+    watchman::{self, Excess},
 };
 
 /// How often the process list is searched for what a dying process may just have started.
@@ -46,7 +47,14 @@ pub(super) struct Running {
     /// Tells that the shell itself has ended; it is not reaped yet.
     pub(super) exited: oneshot::Receiver<()>,
     /// Tells that everything has ended, after the group was dropped.
-    pub(super) reaped: oneshot::Receiver<Option<ExitStatus>>,
+    pub(super) reaped: oneshot::Receiver<Reaped>,
+}
+
+/// How a shell line ended.
+pub(super) struct Reaped {
+    pub(super) status: Option<ExitStatus>,
+    /// Why it was killed, if it took too much.
+    pub(super) excess: Option<Excess>,
 }
 
 /// Starts a shell line under a thread of its own that watches it to its end.
@@ -91,16 +99,28 @@ fn watch(
         exited: when_exited,
         reaped: when_reaped,
     })));
-    wait_without_reaping(leader);
-    // Whoever no longer listens has dropped the group.
-    let _ = exited.send(());
-    // Nothing is ever sent: this waits for the group to be dropped.
-    let _ = held.recv();
-    kill_group(leader);
-    kill_marked(&mark);
+    let excess = std::thread::scope(|scope| {
+        let (running, ended) = mpsc::channel();
+        let watchman =
+            std::thread::Builder::new().name("shell-watchman".to_owned()).spawn_scoped(scope, || {
+                let ended = ended;
+                watchman::watch(leader, &ended, |number| is_marked(number, mark_variable(&mark).as_bytes()))
+                    .inspect(|_| kill_group(leader))
+            });
+        wait_without_reaping(leader);
+        // Whoever no longer listens has dropped the group.
+        let _ = exited.send(());
+        // Nothing is ever sent: this waits for the group to be dropped.
+        let _ = held.recv();
+        kill_group(leader);
+        kill_marked(&mark);
+        drop(running);
+        // Without a watchman the line's own limits hold alone.
+        watchman.ok().and_then(|watchman| watchman.join().ok()).flatten()
+    });
     let status = child.wait().inspect_err(|error| tracing::warn!(%error, "cannot reap a shell")).ok();
     drop(temp);
-    let _ = reaped.send(status);
+    let _ = reaped.send(Reaped { status, excess });
 }
 
 /// Returns when the process has ended; its number stays taken.
@@ -122,9 +142,13 @@ fn kill_group(leader: Pid) {
     }
 }
 
+fn mark_variable(mark: &str) -> String {
+    format!("{MARK_VARIABLE}={mark}")
+}
+
 /// Kills the processes that carry the mark: those that made a group or session of their own.
 fn kill_marked(mark: &str) {
-    let mark = format!("{MARK_VARIABLE}={mark}");
+    let mark = mark_variable(mark);
     for _ in 0..SEARCHES_MAX {
         let Ok(processes) = fs::read_dir("/proc") else { return };
         let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -12,7 +12,7 @@ use tokio::{io::AsyncReadExt, net::unix::pipe, time::Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Confinement, ThreadFolders,
+    Confinement, Excess, ThreadFolders,
     confinement::LaunchFailure,
     mask::StreamMask,
     processes::{self, Running},
@@ -39,6 +39,8 @@ pub(crate) struct Bounds {
 pub(crate) enum ShellEnd {
     /// With this exit code; 128 and the signal's number where a signal ended it.
     Exited(i32),
+    /// Because it took too much of the machine; everything that it had started was killed.
+    Exceeded(Excess),
     /// At its time limit; everything that it had started was killed.
     TimedOut,
     /// Because the call was cancelled; everything that it had started was killed.
@@ -80,9 +82,13 @@ pub(crate) async fn run(
         })
         .await;
     drop(group);
-    let status = tokio::time::timeout(REAP_MAX, reaped).await.ok().and_then(Result::ok).flatten();
+    let reaped = tokio::time::timeout(REAP_MAX, reaped).await.ok().and_then(Result::ok);
+    let excess = reaped.as_ref().and_then(|reaped| reaped.excess);
     let end = match stop {
-        Stop::Exited => ShellEnd::Exited(status.map_or(-1, exit_code)),
+        Stop::Exited => match excess {
+            Some(excess) => ShellEnd::Exceeded(excess),
+            None => ShellEnd::Exited(reaped.and_then(|reaped| reaped.status).map_or(-1, exit_code)),
+        },
         Stop::TimedOut => ShellEnd::TimedOut,
         Stop::Cancelled => ShellEnd::Cancelled,
     };

@@ -128,6 +128,13 @@ fn told(end: ShellEnd, capture: Capture, bounds: &Bounds) -> ToolOutput {
         ShellEnd::Exited(0) if is_silent => (ToolOutcome::Ok, String::new(), "(no output)".to_owned()),
         ShellEnd::Exited(0) => (ToolOutcome::Ok, String::new(), String::new()),
         ShellEnd::Exited(code) => (ToolOutcome::Error, String::new(), format!("\n(exit code {code})")),
+        ShellEnd::Exceeded(excess) => (
+            ToolOutcome::Error,
+            format!(
+                "Error: the command was stopped because {excess}; do less at once. Its output until then:\n"
+            ),
+            String::new(),
+        ),
         ShellEnd::TimedOut => (
             ToolOutcome::Error,
             format!(

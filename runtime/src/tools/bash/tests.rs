@@ -362,3 +362,16 @@ async fn a_process_is_held_to_its_limits() {
         assert_eq!(output.outcome, ToolOutcome::Error, "{name}: {}", output.text);
     }
 }
+
+#[tokio::test]
+async fn a_line_with_too_many_processes_is_stopped() {
+    for (place, name) in places() {
+        let nap = unusual_seconds(5);
+        let command = format!("echo begun; for i in $(seq 1500); do sleep {nap} & done 2>/dev/null; wait");
+        let output = place.call("bash", json!({"command": command})).await;
+        assert_eq!(output.outcome, ToolOutcome::Error, "{name}: {}", output.text);
+        let is_root = rustix::process::geteuid().is_root();
+        assert!(!is_root || output.text.contains("more than 1024 processes"), "{name}: {}", output.text);
+        wait_until("processes are gone", || processes_with(&nap).is_empty()).await;
+    }
+}
