@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub use self::{conclusion::Conclusion, history::AgentEvent};
 use crate::{
     event::{Cap, CapAction, CapAxis, RefusalReason, RunStopReason},
-    guard::notes,
+    guard::{GuardLimits, Guarded, Guards, notes},
     message::{AssistantMessage, Message, ToolCall},
     sanitise,
     tool_spec::TASK_TOOL,
@@ -64,11 +64,13 @@ pub struct Agent {
     /// was.
     dropped: BTreeMap<RefusalReason, u32>,
     caps: Vec<Cap>,
+    guards: Guards,
 }
 
 impl Agent {
-    /// An agent at the beginning of a run or delegation. `earlier` is the conversation before it.
-    pub const fn new(role: AgentRole, max_turns: u32, earlier: Vec<Message>) -> Self {
+    /// An agent at the beginning of a run or delegation. `earlier` is the conversation before it,
+    /// of which no guard counts anything.
+    pub fn new(role: AgentRole, max_turns: u32, earlier: Vec<Message>) -> Self {
         Self {
             role,
             max_turns,
@@ -78,7 +80,14 @@ impl Agent {
             started: Vec::new(),
             dropped: BTreeMap::new(),
             caps: Vec::new(),
+            guards: Guards::default(),
         }
+    }
+
+    /// The same agent, held to these limits.
+    #[must_use]
+    pub fn guarded_by(self, limits: GuardLimits) -> Self {
+        Self { guards: Guards::new(limits), ..self }
     }
 
     /// Takes one recorded fact into the state.
@@ -90,6 +99,7 @@ impl Agent {
                     self.started.clear();
                     self.dropped.clear();
                 }
+                self.guards.observe(&message);
                 self.messages.push(*message);
             }
             AgentEvent::Delegated => self.delegations += 1,
@@ -132,11 +142,17 @@ impl Agent {
             Message::Human(_) | Message::Assistant(_) | Message::Tool(_) => None,
         });
         let notes = self.dropped.iter().map(|(reason, count)| notes::calls_dropped(*reason, *count));
+        let notes = notes.chain(self.guards.notes().iter().cloned());
         let system: Vec<String> = system.map(str::to_owned).chain(notes).collect();
         let spoken = self.messages.iter().filter(|message| !matches!(message, Message::System(_)));
         let spoken = transcript::repaired(spoken.map(shown_to_model).collect());
         let leading = (!system.is_empty()).then(|| Message::system(system.join("\n\n")));
         leading.into_iter().chain(spoken).collect()
+    }
+
+    /// A reply that is not yet recorded, after the guards.
+    pub fn guard(&self, reply: AssistantMessage) -> Guarded {
+        self.guards.apply(reply, self.delegations)
     }
 
     /// Model calls so far.

@@ -1,5 +1,225 @@
 //! The chain: what stands between a model's reply and its becoming a fact. One guard per file,
 //! each with its state folded from events, so that a resumed run counts like an uninterrupted one.
+//!
+//! Guards look at a reply in the order of chain facts (a), which is that of after-model hooks: the
+//! token budget, the loop guard, and the cap on delegations. Whoever drives an agent calls
+//! [`Guards::apply`] alone, so another guard changes nothing there.
 
+pub mod loop_detection;
 pub mod notes;
 pub mod subagent_limit;
+pub mod token_budget;
+
+use self::{
+    loop_detection::{LoopLimits, LoopWatch},
+    subagent_limit::DelegationLimits,
+    token_budget::TokenCount,
+};
+use crate::{
+    definition::TokenBudget,
+    event::{Cap, CapAction, CapAxis, DelegationRequested, RefusalReason, RunSettings},
+    message::{AssistantMessage, Message, ToolCall},
+    status_contract::TOKEN_USAGE_KEY,
+    tool_spec::TASK_TOOL,
+    usage::Usage,
+};
+
+/// What a provider calls the end of a reply that asks for tools.
+const FINISHED_FOR_TOOLS: &str = "tool_calls";
+/// What a provider calls the end of a reply that asks for nothing.
+const FINISHED: &str = "stop";
+/// Where providers repeat a reply's tool calls in their own form.
+const RAW_CALL_KEYS: [&str; 2] = ["tool_calls", "function_call"];
+
+/// What the guards of one agent hold it to, frozen when its work was asked for.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct GuardLimits {
+    /// Its tokens; `None` sets no limit.
+    pub token_budget: Option<TokenBudget>,
+    /// When it goes round in circles; `None` does not look.
+    pub loops: Option<LoopLimits>,
+    /// How much it may delegate; `None` for an agent that cannot.
+    pub delegations: Option<DelegationLimits>,
+}
+
+impl GuardLimits {
+    /// What the lead of a run is held to.
+    pub fn of_lead(settings: &RunSettings) -> Self {
+        Self {
+            token_budget: settings.token_budget.as_deref().copied(),
+            loops: settings.loop_detection.as_deref().cloned(),
+            delegations: Some(DelegationLimits {
+                per_response: settings.max_concurrent_subagents,
+                per_run: settings.max_total_subagents,
+            }),
+        }
+    }
+
+    /// What the subagent of a delegation is held to.
+    pub fn of_subagent(settings: &RunSettings, request: &DelegationRequested) -> Self {
+        Self {
+            token_budget: request.token_budget.as_deref().copied(),
+            loops: settings.loop_detection.as_deref().cloned(),
+            delegations: None,
+        }
+    }
+}
+
+/// A reply after the guards, with what is to be recorded with it, together or not at all.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Guarded {
+    /// The reply, with the calls that may go on and the notes that everybody is to see.
+    pub reply: AssistantMessage,
+    /// The guards that fired, in their order.
+    pub caps: Vec<Cap>,
+    /// The `task` calls that were dropped, in call order, with the reason for each.
+    pub dropped: Vec<(ToolCall, RefusalReason)>,
+}
+
+/// The guards of one agent, as far as its history tells.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Guards {
+    limits: GuardLimits,
+    tokens: TokenCount,
+    loops: LoopWatch,
+    /// What the last reply gave rise to: the model is told, until a reply shows that it was.
+    notes: Vec<String>,
+}
+
+/// What one guard found in a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Finding<T> {
+    /// Nothing to say.
+    Fine,
+    /// The model is to be told.
+    Warn(T),
+    /// The work is over.
+    Stop(T),
+}
+
+impl Guards {
+    /// Guards that have seen nothing yet.
+    pub fn new(limits: GuardLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// Takes a recorded message into the counts. A reply that stands for a failed provider is
+    /// nobody's work and counts nothing. Of a delegation it takes the tokens that came back with
+    /// its result.
+    pub fn observe(&mut self, message: &Message) {
+        match message {
+            Message::Assistant(reply) if reply.is_error_fallback() => self.notes.clear(),
+            Message::Assistant(reply) => {
+                self.tokens.add(reply.usage);
+                let tokens = warning(self.judge_tokens(), notes::token_budget_warning);
+                let loops = warning(self.judge_loops(&reply.tool_calls), notes::loop_detected);
+                self.notes = tokens.into_iter().chain(loops).collect();
+            }
+            Message::Tool(result) if result.name == TASK_TOOL => {
+                let used = result.additional_kwargs.get(TOKEN_USAGE_KEY).and_then(Usage::from_untrusted);
+                self.tokens.add(used);
+            }
+            Message::System(_) | Message::Human(_) | Message::Tool(_) => {}
+        }
+    }
+
+    /// What the model is to be told with its next request.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Puts a reply that is not yet recorded through the guards. `delegations` counts the
+    /// delegations that the run has requested before it.
+    ///
+    /// The loop guard looks at the calls that the cap on delegations lets through: only those are
+    /// recorded, so only those can be counted again after a crash.
+    pub fn apply(&self, mut reply: AssistantMessage, delegations: u32) -> Guarded {
+        if reply.is_error_fallback() {
+            return Guarded { reply, caps: Vec::new(), dropped: Vec::new() };
+        }
+        let mut ahead = self.clone();
+        ahead.tokens.add(reply.usage);
+        let tokens = ahead.judge_tokens();
+        let mut caps: Vec<Cap> = cap(&tokens, CapAxis::Tokens, |spent| (spent.used, spent.budget));
+        if let Finding::Stop(spent) = &tokens {
+            stop(&mut reply, &notes::token_budget_exceeded(spent));
+            return Guarded { reply, caps, dropped: Vec::new() };
+        }
+        let limited = subagent_limit::limit(reply.clone(), self.delegation_limits(), delegations);
+        let loops = ahead.judge_loops(&limited.reply.tool_calls);
+        caps.extend(cap(&loops, CapAxis::Loop, |repeat| (repeat.count.into(), repeat.hard_limit.into())));
+        if let Finding::Stop(repeat) = &loops {
+            stop(&mut reply, &notes::forced_stop(repeat));
+            return Guarded { reply, caps, dropped: Vec::new() };
+        }
+        caps.extend(limited.cap);
+        Guarded { reply: limited.reply, caps, dropped: limited.dropped }
+    }
+
+    /// A subagent's `task` calls stay in its reply, and each gets an error of its own.
+    fn delegation_limits(&self) -> DelegationLimits {
+        let unlimited = DelegationLimits { per_response: u32::MAX, per_run: u32::MAX };
+        self.limits.delegations.unwrap_or(unlimited)
+    }
+
+    fn judge_tokens(&mut self) -> Finding<token_budget::Spent> {
+        match &self.limits.token_budget {
+            Some(budget) => self.tokens.judge(budget),
+            None => Finding::Fine,
+        }
+    }
+
+    fn judge_loops(&mut self, calls: &[ToolCall]) -> Finding<loop_detection::Repeat> {
+        match &self.limits.loops {
+            Some(limits) => self.loops.judge(calls, limits),
+            None => Finding::Fine,
+        }
+    }
+}
+
+fn warning<T>(finding: Finding<T>, note: fn(&T) -> String) -> Option<String> {
+    match finding {
+        Finding::Warn(found) => Some(note(&found)),
+        Finding::Fine | Finding::Stop(_) => None,
+    }
+}
+
+/// What is recorded of a finding; `numbers` are what was used and what was allowed.
+fn cap<T>(finding: &Finding<T>, axis: CapAxis, numbers: fn(&T) -> (u64, u64)) -> Vec<Cap> {
+    let (action, (used, budget)) = match finding {
+        Finding::Fine => return Vec::new(),
+        Finding::Warn(found) => (CapAction::Warn, numbers(found)),
+        Finding::Stop(found) => (CapAction::Stop, numbers(found)),
+    };
+    vec![Cap { axis, action, used, budget }]
+}
+
+/// Takes all calls out of a reply, in every form, and says why. What the model said stays.
+fn stop(reply: &mut AssistantMessage, note: &str) {
+    reply.tool_calls.clear();
+    for key in RAW_CALL_KEYS {
+        reply.additional_kwargs.shift_remove(key);
+    }
+    settle_finish(reply);
+    append_note(reply, note);
+}
+
+/// A reply that asks for nothing any more did not finish for tools.
+fn settle_finish(reply: &mut AssistantMessage) {
+    let finish = &mut reply.response_metadata.finish_reason;
+    if reply.tool_calls.is_empty() && finish.as_deref() == Some(FINISHED_FOR_TOOLS) {
+        *finish = Some(FINISHED.to_owned());
+    }
+}
+
+/// An empty reply becomes the note; other text gets it after a blank line. Providers send no text
+/// and empty text for the same thing, so the rule for no text holds for both (chain facts §1.5).
+fn append_note(reply: &mut AssistantMessage, note: &str) {
+    if !reply.content.is_empty() {
+        reply.content.push_str("\n\n");
+    }
+    reply.content.push_str(note);
+}
+
+#[cfg(test)]
+mod tests;

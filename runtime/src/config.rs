@@ -34,7 +34,7 @@ pub use self::{
     delegation::{SubagentBatches, SubagentRuntime, Verification},
     effective::Entry,
     error::{ConfigError, Problem, Problems},
-    guards::{Extent, LoopDetection, Summarization},
+    guards::{Extent, LoopDetection, Summarization, ToolFrequencyOverride},
     process::{Log, Recovery, Server},
     provenance::Provenance,
 };

@@ -1,15 +1,13 @@
 //! Where an agent's facts go: the lead's into the conversation, a subagent's into its delegation.
 
 use domain::{
+    agent::Agent,
     delegation::{DelegationCommand, ReceiptDraft},
     event::{
         Cap, DelegationEvent, DelegationRefused, Event, ModelEvent, ModelFailed, ModelRetried, RefusalReason,
-        RunEvent, Scope, ToolEvent, ToolStarted,
+        RunEvent, Scope, SubagentCapped, SubagentEvent, ToolEvent, ToolStarted,
     },
-    guard::{
-        notes,
-        subagent_limit::{self, DelegationLimits},
-    },
+    guard::{Guarded, notes},
     ids::{SubagentType, ToolCallId},
     limits::{EVENTS_PER_APPEND_MAX, NAME_CHARS_MAX, TASK_DESCRIPTION_CHARS_MAX, TOOL_CALL_ID_CHARS_MAX},
     message::{AssistantMessage, Message, ToolCall, ToolMessage},
@@ -30,7 +28,7 @@ pub(crate) enum Seat {
     /// The lead.
     Lead,
     /// The subagent of one delegation.
-    Subagent { scope: Scope, subagent_type: SubagentType },
+    Subagent { scope: Scope, task_id: ToolCallId, subagent_type: SubagentType },
 }
 
 /// Records what one agent does.
@@ -57,34 +55,38 @@ impl Recorder {
         }
     }
 
-    /// Records a model's reply. A lead's reply passes the cap on delegations first; `prior` counts
-    /// the run's delegations before it.
+    /// Puts a model's reply through the agent's guards, and records what they made of it: the
+    /// reply, the guards that fired and the calls that they dropped.
     pub(crate) async fn reply(
         &self,
         mut reply: AssistantMessage,
-        prior: u32,
+        agent: &Agent,
     ) -> Result<Vec<Event>, RecordError> {
         call_ids::settle(&mut reply, || self.context.unnamed_call());
+        let Guarded { reply, caps, dropped } = agent.guard(reply);
+        let caps = caps.into_iter().map(|cap| self.cap_fact(cap));
+        let refusals =
+            dropped.iter().map(|(call, reason)| self.refusal(call, *reason, notes::call_dropped(*reason)));
         match &self.seat {
-            Seat::Subagent { .. } => self.said(Message::Assistant(reply), None).await,
-            Seat::Lead => self.lead_reply(reply, prior).await,
+            Seat::Subagent { .. } => {
+                self.said_with(Message::Assistant(reply), None, caps.chain(refusals).collect()).await
+            }
+            Seat::Lead => {
+                let reply = self.fact(Event::Model(ModelEvent::AiResponse(Message::Assistant(reply))));
+                self.record_all([reply].into_iter().chain(caps).chain(refusals).collect()).await
+            }
         }
     }
 
-    async fn lead_reply(&self, reply: AssistantMessage, prior: u32) -> Result<Vec<Event>, RecordError> {
-        let settings = &self.context.settings;
-        let limits = DelegationLimits {
-            per_response: settings.max_concurrent_subagents,
-            per_run: settings.max_total_subagents,
-        };
-        let limited = subagent_limit::limit(reply, limits, prior);
-        let reply = Event::Model(ModelEvent::AiResponse(Message::Assistant(limited.reply)));
-        let mut facts = vec![self.fact(reply)];
-        for (call, reason) in &limited.dropped {
-            facts.push(self.refusal(call, *reason, notes::call_dropped(*reason)));
+    /// What is recorded of a guard that fired.
+    fn cap_fact(&self, cap: Cap) -> Fact {
+        match &self.seat {
+            Seat::Lead => self.fact(Event::Run(RunEvent::Capped(cap))),
+            Seat::Subagent { task_id, .. } => {
+                let task_id = task_id.clone();
+                self.fact(Event::Subagent(SubagentEvent::Capped(SubagentCapped { task_id, cap })))
+            }
         }
-        facts.extend(limited.cap.map(|cap| self.fact(Event::Run(RunEvent::Capped(cap)))));
-        self.record_all(facts).await
     }
 
     /// A reply can drop more calls than one append holds; what does not fit follows in further
@@ -124,16 +126,7 @@ impl Recorder {
         }
     }
 
-    /// Records a message of the conversation: a tool's result, or what opens a delegation.
-    pub(crate) async fn said(
-        &self,
-        message: Message,
-        receipt: Option<ReceiptDraft>,
-    ) -> Result<Vec<Event>, RecordError> {
-        self.said_with(message, receipt, Vec::new()).await
-    }
-
-    /// The same, with facts that are recorded together with it.
+    /// Records a message of the conversation, with facts that are recorded together with it.
     pub(crate) async fn said_with(
         &self,
         message: Message,

@@ -50,6 +50,8 @@ pub(crate) fn resolve(services: &Services, request: &RunRequest) -> Result<RunSe
         system_prompt: system_prompt(services, request, limits),
         subagents: Some(Box::new(services.registry.settings().clone())),
         summarization_enabled: services.registry.summarization_enabled(),
+        token_budget: services.token_budget.map(Box::new),
+        loop_detection: services.loop_limits.clone().map(Box::new),
         metadata: request.metadata.clone(),
     })
 }

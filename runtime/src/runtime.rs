@@ -102,6 +102,11 @@ impl Runtime {
             clock: parts.clock,
             ids: parts.ids,
             max_total_per_run,
+            token_budget: config
+                .token_budget
+                .map(|written| written.resolve())
+                .filter(|budget| budget.enabled),
+            loop_limits: config.loop_detection.limits(),
             live_runs: LiveRuns::default(),
         };
         Self {

@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use domain::definition::Registry;
+use domain::{
+    definition::{Registry, TokenBudget},
+    guard::loop_detection::LoopLimits,
+};
 use eventlog::EventLog;
 
 use crate::{
@@ -35,6 +38,10 @@ pub(crate) struct Services {
     pub(crate) ids: Arc<dyn IdSource>,
     /// Delegations per run when a request does not say.
     pub(crate) max_total_per_run: u32,
+    /// A lead's tokens; `None` sets no limit.
+    pub(crate) token_budget: Option<TokenBudget>,
+    /// When an agent goes round in circles; `None` does not look.
+    pub(crate) loop_limits: Option<LoopLimits>,
     /// The run that this process works on, per thread.
     pub(crate) live_runs: LiveRuns,
 }

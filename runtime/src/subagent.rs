@@ -12,6 +12,7 @@ use domain::{
     agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
     delegation::{Delegation, DelegationCommand, DelegationEnding},
     event::{CancelReason, DelegationRequested, Event, RefusalReason, Scope, SubagentEnded, SubagentEvent},
+    guard::GuardLimits,
     status_contract::TaskOutcome,
 };
 use tokio::{sync::oneshot, time::Instant};
@@ -104,7 +105,9 @@ impl Subagent {
     }
 
     fn agent(&self, history: Vec<AgentEvent>) -> Agent {
-        let mut agent = Agent::new(AgentRole::Subagent, self.request.max_turns, Vec::new());
+        let limits = GuardLimits::of_subagent(&self.context.settings, &self.request);
+        let agent = Agent::new(AgentRole::Subagent, self.request.max_turns, Vec::new());
+        let mut agent = agent.guarded_by(limits);
         history.into_iter().for_each(|event| agent.evolve(event));
         agent
     }

@@ -2,6 +2,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
+    guard::loop_detection::LoopLimits,
     message::{ERROR_DETAIL_KEY, ERROR_FALLBACK_KEY, ResponseMetadata, ToolArgs, ToolMessage},
     status_contract::{NO_RESPONSE, StopReason},
 };
@@ -141,6 +142,45 @@ fn a_guard_names_the_reason_before_the_turn_limit() {
     check(9, both, &completed("x", Some(StopReason::LoopCapped)));
     let marked = vec![asked(), fallback("gone", "", &["a"]), result("a")];
     check(1, marked, &failed("gone", Some(StopReason::TurnCapped)));
+}
+
+// Facts §3.7: a hard stop leaves a proper end behind. Its note is text, so an agent that said
+// nothing itself completes with the note, and the reason says what that is worth.
+#[test]
+fn a_reply_that_a_guard_stopped_is_an_end_with_its_reason() {
+    let stop = |text: &str| {
+        let guards = GuardLimits {
+            loops: Some(LoopLimits { warn_threshold: 1, hard_limit: 1, ..LoopLimits::default() }),
+            ..GuardLimits::default()
+        };
+        let mut agent = agent(9, vec![asked()]).guarded_by(guards);
+        let guarded = agent.guard(unwrap(reply(text, &["a"])));
+        agent.evolve(AgentEvent::said(Message::Assistant(guarded.reply)));
+        guarded.caps.into_iter().for_each(|cap| agent.evolve(AgentEvent::Capped(cap)));
+        agent.next_effect()
+    };
+    let note =
+        "[FORCED STOP] The same tool calls were made 1 times. The work ends here with what was found so far.";
+    let capped = Some(StopReason::LoopCapped);
+    assert_eq!(stop("so far"), completed(&format!("so far\n\n{note}"), capped));
+    assert_eq!(stop(""), completed(note, capped));
+}
+
+// One-shot notes are drained only after a reply was recorded (DESIGN, "Where we differ").
+#[test]
+fn a_guards_note_rides_the_system_message_until_a_reply_shows_that_it_was_read() {
+    let guards = GuardLimits { loops: Some(LoopLimits::default()), ..GuardLimits::default() };
+    let mut agent = Agent::new(AgentRole::Subagent, 9, Vec::new()).guarded_by(guards);
+    agent.evolve(AgentEvent::said(Message::system("you are")));
+    for _ in 0..3 {
+        agent.evolve(reply("", &["a"]));
+        agent.evolve(result("a"));
+    }
+    for _ in 0..2 {
+        assert!(agent.request()[0].content().starts_with("you are\n\n[LOOP DETECTED]"));
+    }
+    agent.evolve(reply("", &["a"]));
+    assert_eq!(agent.request()[0].content(), "you are");
 }
 
 #[test]

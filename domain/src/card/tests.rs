@@ -37,6 +37,7 @@ fn requested() -> Event {
         tools: Vec::new(),
         receipts_enabled: true,
         acceptance_criteria: Vec::new(),
+        token_budget: None,
     }))
 }
 

@@ -28,6 +28,7 @@ fn request() -> C {
         tools: vec!["ls".into()],
         receipts_enabled: true,
         acceptance_criteria: Vec::new(),
+        token_budget: None,
     }))
 }
 

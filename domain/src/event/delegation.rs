@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::family::family;
 use crate::{
+    definition::TokenBudget,
     ids::{SubagentType, ToolCallId},
     status_contract::SubagentStatus,
 };
@@ -49,6 +50,9 @@ pub struct DelegationRequested {
     /// What must hold for the work to be accepted; empty when the lead named nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub acceptance_criteria: Vec<String>,
+    /// Its token budget; absent where none is enforced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<Box<TokenBudget>>,
 }
 
 /// Why a delegation was refused.

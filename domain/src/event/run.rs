@@ -4,7 +4,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::family::family;
-use crate::{definition::SubagentsSettings, ids::RunId, usage::Usage};
+use crate::{
+    definition::{SubagentsSettings, TokenBudget},
+    guard::loop_detection::LoopLimits,
+    ids::RunId,
+    usage::Usage,
+};
 
 family! {
     /// The life of a run. `run.status` is the one source of truth for its state; `run.end` and
@@ -65,6 +70,12 @@ pub struct RunSettings {
     /// Whether history was compacted, which decides default token budgets.
     #[serde(default)]
     pub summarization_enabled: bool,
+    /// The lead's token budget; absent where none is enforced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token_budget: Option<Box<TokenBudget>>,
+    /// When the lead or a subagent goes round in circles; absent where nobody looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loop_detection: Option<Box<LoopLimits>>,
     /// What the client wants to find again.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,

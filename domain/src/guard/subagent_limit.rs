@@ -3,7 +3,7 @@
 
 use crate::{
     event::{Cap, CapAction, CapAxis, RefusalReason},
-    guard::notes,
+    guard::{append_note, notes, settle_finish},
     message::{AssistantMessage, ToolCall},
     tool_spec::TASK_TOOL,
 };
@@ -63,23 +63,12 @@ fn drop_excess(mut reply: AssistantMessage, allowed: u32, remaining: u32) -> Lim
         }
     }
     reply.tool_calls = kept;
-    let finish = &mut reply.response_metadata.finish_reason;
-    if reply.tool_calls.is_empty() && finish.as_deref() == Some("tool_calls") {
-        *finish = Some("stop".to_owned());
-    }
+    settle_finish(&mut reply);
     Limited { reply, dropped, cap: None }
 }
 
 fn is_task(call: &ToolCall) -> bool {
     call.name == TASK_TOOL
-}
-
-/// An empty reply becomes the note; other text gets it after a blank line.
-fn append_note(reply: &mut AssistantMessage, note: &str) {
-    if !reply.content.is_empty() {
-        reply.content.push_str("\n\n");
-    }
-    reply.content.push_str(note);
 }
 
 #[cfg(test)]

@@ -40,6 +40,7 @@ fn requested(description: &str) -> Event {
         tools: Vec::new(),
         receipts_enabled: true,
         acceptance_criteria: Vec::new(),
+        token_budget: None,
     }))
 }
 

@@ -15,6 +15,8 @@ fn settings() -> RunSettings {
         system_prompt: "lead".into(),
         subagents: None,
         summarization_enabled: false,
+        token_budget: None,
+        loop_detection: None,
         metadata: serde_json::Map::new(),
     }
 }

@@ -42,7 +42,7 @@ pub(crate) async fn perform(agent_loop: &mut AgentLoop) -> Result<(), RecordErro
             fallback(&model_name, &gave_up)
         }
     };
-    let recorded = recorder.reply(reply, agent_loop.agent.delegations()).await?;
+    let recorded = recorder.reply(reply, &agent_loop.agent).await?;
     agent_loop.take(&recorded);
     Ok(())
 }

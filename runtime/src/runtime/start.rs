@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use domain::{
     agent::{Agent, AgentEvent, AgentRole},
     event::{Event, RunSettings, Scope},
+    guard::GuardLimits,
     ids::{RunId, ThreadId, UserId},
     message::{HumanMessage, Message},
     run::RunCommand,
@@ -148,5 +149,6 @@ fn unstarted(error: RecordError) -> StartRunError {
 }
 
 pub(super) fn lead_agent(settings: &RunSettings, conversation: Vec<Message>) -> Agent {
-    Agent::new(AgentRole::Lead, settings.max_turns, conversation)
+    let agent = Agent::new(AgentRole::Lead, settings.max_turns, conversation);
+    agent.guarded_by(GuardLimits::of_lead(settings))
 }

@@ -5,6 +5,7 @@ mod cancel;
 mod erasing;
 mod executor;
 mod failures;
+mod guards;
 mod limits;
 mod races;
 mod recovery;

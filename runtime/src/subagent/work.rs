@@ -109,8 +109,11 @@ impl Subagent {
     }
 
     fn recorder(&self) -> Recorder {
-        let seat =
-            Seat::Subagent { scope: self.scope.clone(), subagent_type: self.request.subagent_type.clone() };
+        let seat = Seat::Subagent {
+            scope: self.scope.clone(),
+            task_id: self.request.task_id.clone(),
+            subagent_type: self.request.subagent_type.clone(),
+        };
         Recorder { context: self.context.clone(), seat }
     }
 }

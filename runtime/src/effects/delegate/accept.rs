@@ -30,7 +30,7 @@ pub(super) fn accept(
     let allowed = settings.allowed_subagents.as_deref();
     let resolved = context.registry.permit(&args.subagent_type, services.allows_bash(), allowed);
     let resolved = resolved.map_err(|reason| not_permitted(context, &args.subagent_type, reason))?;
-    let definition = resolved.definition;
+    let (definition, token_budget) = (resolved.definition, resolved.token_budget);
     let model_name = domain::definition::model_name(
         &definition.model,
         Some(&settings.model_name),
@@ -47,6 +47,7 @@ pub(super) fn accept(
         tools: definition.select_tools(&services.toolbox.names()),
         receipts_enabled: services.receipts_enabled,
         acceptance_criteria: prompt::bounded_criteria(&args.acceptance_criteria),
+        token_budget: token_budget.enabled.then(|| Box::new(token_budget)),
     })
 }
 

@@ -126,14 +126,14 @@ fn turns_used(world: &World) -> Vec<(CapAxis, u64, u64)> {
 // lead's result.
 #[tokio::test]
 async fn a_turn_cap_is_seen_everywhere() {
-    let look = |text: &str| AssistantMessage {
+    let look = |text: &str, path: &str| AssistantMessage {
         content: text.into(),
-        ..calling(&[("x", "ls", json!({"path": "."}))])
+        ..calling(&[("x", "ls", json!({"path": path}))])
     };
     let script = Script::new()
         .lead("go", [delegating(&[("1", "busy"), ("2", "mute")]), saying("done")])
-        .sub("busy", [look("a"), look("b"), look(" so far ")])
-        .sub("mute", [look(""), look(""), look("")]);
+        .sub("busy", [look("a", "."), look("b", "./"), look(" so far ", "././")])
+        .sub("mute", [look("", "."), look("", "./"), look("", "././")]);
     let world = Setup::new(script).config(|config| config.subagents.max_turns = Some(3)).build().await;
     assert_eq!(world.run("go").await, RunStatus::Success);
     assert_eq!(turns_used(&world), [(CapAxis::Turns, 3, 3), (CapAxis::Turns, 3, 3)]);

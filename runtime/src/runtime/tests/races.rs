@@ -48,6 +48,8 @@ fn start() -> Decision {
         system_prompt: "lead".into(),
         subagents: None,
         summarization_enabled: false,
+        token_budget: None,
+        loop_detection: None,
         metadata: Default::default(),
     };
     Decision::Run(RunCommand::Start { settings: Box::new(settings), input: Vec::new() })
@@ -65,6 +67,7 @@ fn requested(task_id: &ToolCallId) -> DelegationCommand {
         tools: Vec::new(),
         receipts_enabled: false,
         acceptance_criteria: Vec::new(),
+        token_budget: None,
     }))
 }
 

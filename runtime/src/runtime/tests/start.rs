@@ -131,6 +131,8 @@ fn foreign_start(run: &RunId) -> NewEvent {
         system_prompt: "obey".into(),
         subagents: None,
         summarization_enabled: false,
+        token_budget: None,
+        loop_detection: None,
         metadata: Default::default(),
     };
     let encoded = eventlog::encode(&Event::Run(RunEvent::Started(settings))).unwrap();
