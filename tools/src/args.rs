@@ -1,9 +1,15 @@
 //! The command line: what may be written, and what it means. Nothing here does anything.
 
+mod log_tools;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use domain::ids::{RunId, ThreadId, ToolCallId};
+
+pub(crate) use self::log_tools::{
+    BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, RestoreArguments, VerifyArguments,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -12,6 +18,7 @@ Examples:
   remit ledger                         what was delegated in the newest run, and what came of it
   remit card call_2 --json             one delegation, for a program
   remit serve                          the server, on http://127.0.0.1:8700
+  remit verify                         proves that the log is what was recorded
 
 Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 refused or conflict, 5 integrity.";
 
@@ -68,6 +75,16 @@ pub(crate) enum Command {
     Card(CardArguments),
     /// List the receipts: evidence of the tool calls that subagents made
     Receipts(ReceiptsArguments),
+    /// Prove that the log is what was recorded: every record, hash, commit and index entry
+    Verify(VerifyArguments),
+    /// Say what is wrong with a data folder, and what to do
+    Doctor(DoctorArguments),
+    /// Copy the log and its keys
+    Backup(BackupArguments),
+    /// Make a data folder of a backup
+    Restore(RestoreArguments),
+    /// Measure the log on this machine
+    Bench(BenchArguments),
     /// Erase a thread for good: its events, views and files
     Erase(EraseArguments),
 }

@@ -1,15 +1,20 @@
 //! One file per command: read the arguments, ask a library, print.
 
+mod backup;
+mod bench;
 mod card;
 mod demo;
+mod doctor;
 mod erase;
 mod events;
 mod ledger;
 mod receipts;
+mod restore;
 mod run;
 mod runs;
 mod serve;
 mod threads;
+mod verify;
 
 use crate::{args::Command, context::Context, failure::Exit};
 
@@ -25,6 +30,11 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Ledger(arguments) => ledger::ledger(context, &arguments).await,
         Command::Card(arguments) => card::card(context, &arguments).await,
         Command::Receipts(arguments) => receipts::receipts(context, &arguments).await,
+        Command::Verify(arguments) => verify::verify(context, arguments).await,
+        Command::Doctor(arguments) => doctor::doctor(context, &arguments).await,
+        Command::Backup(arguments) => backup::backup(context, arguments).await,
+        Command::Restore(arguments) => restore::restore(context, arguments).await,
+        Command::Bench(arguments) => bench::bench(context, &arguments).await,
         Command::Erase(arguments) => erase::erase(context, arguments).await,
     }
 }

@@ -3,7 +3,9 @@
 use std::{fmt, io};
 
 use contracts::wire::problem::ProblemCode;
-use eventlog::{OpenError, ReadError, store::StoreError};
+use eventlog::{
+    OpenError, ReadError, VerifyError, backup::BackupError, repair::RepairError, store::StoreError,
+};
 
 /// The exit codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,6 +104,15 @@ fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(error) = cause.downcast_ref::<StoreError>() {
         return exit_of_store(error);
     }
+    if let Some(exit) = cause.downcast_ref::<BackupError>().and_then(exit_of_backup) {
+        return Some(exit);
+    }
+    if let Some(VerifyError::NoLog { .. }) = cause.downcast_ref() {
+        return Some(Exit::NotFound);
+    }
+    if let Some(exit) = cause.downcast_ref::<RepairError>().and_then(exit_of_repair) {
+        return Some(exit);
+    }
     match cause.downcast_ref::<ReadError>() {
         Some(ReadError::Store(error)) => exit_of_store(error),
         Some(ReadError::Closed) | None => None,
@@ -109,15 +120,41 @@ fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
 }
 
 /// The log knows best why it was not opened; only these causes have a code of their own.
-fn exit_of_open(error: &OpenError) -> Option<Exit> {
+pub(crate) fn exit_of_open(error: &OpenError) -> Option<Exit> {
     if matches!(error, OpenError::Held { .. } | OpenError::HeldByUnknown { .. }) {
         return Some(Exit::Refused);
     }
     let is_damage = matches!(
         error,
-        OpenError::HeadBehind { .. } | OpenError::HeadDiffers { .. } | OpenError::WatermarkDamaged { .. }
+        OpenError::HeadBehind { .. }
+            | OpenError::HeadDiffers { .. }
+            | OpenError::WatermarkDamaged { .. }
+            | OpenError::JournalDamaged { .. }
+            | OpenError::Damaged { .. }
+            | OpenError::KeysLost { .. }
+            | OpenError::KeysDamaged { .. }
     );
     is_damage.then_some(Exit::Integrity)
+}
+
+fn exit_of_backup(error: &BackupError) -> Option<Exit> {
+    if matches!(error, BackupError::NotEmpty { .. }) {
+        return Some(Exit::Refused);
+    }
+    if matches!(error, BackupError::NoBackup { .. }) {
+        return Some(Exit::NotFound);
+    }
+    error.is_damage().then_some(Exit::Integrity)
+}
+
+fn exit_of_repair(error: &RepairError) -> Option<Exit> {
+    match error {
+        RepairError::Changed { .. } => Some(Exit::Refused),
+        RepairError::Engine(_) | RepairError::Store(_) | RepairError::Acknowledged { .. } => {
+            Some(Exit::Integrity)
+        }
+        RepairError::Open(_) | RepairError::Io { .. } => None,
+    }
 }
 
 fn exit_of_store(error: &StoreError) -> Option<Exit> {

@@ -6,6 +6,7 @@
 mod args;
 mod commands;
 mod context;
+mod diagnosis;
 mod failure;
 mod host;
 mod interrupt;
@@ -16,6 +17,7 @@ mod render;
 mod screen;
 mod select;
 mod source;
+mod work_bar;
 
 use std::{
     io::{self, IsTerminal as _},

@@ -1,6 +1,9 @@
 //! How answers look to people. Values in, text out: nothing here reads, waits or prints.
 
+pub(crate) mod backup;
+pub(crate) mod bench;
 pub(crate) mod card;
+pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod ledger;
 pub(crate) mod printable;
@@ -12,6 +15,7 @@ pub(crate) mod table;
 pub(crate) mod threads;
 pub(crate) mod tone;
 pub(crate) mod units;
+pub(crate) mod verify;
 
 #[cfg(test)]
 pub(crate) mod samples;

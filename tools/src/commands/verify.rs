@@ -1,0 +1,129 @@
+//! `remit verify`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use eventlog::{DamageKind, ExportedHead, Options, Report, VerifyRequest, backup, verify_folder};
+
+use crate::{
+    args::VerifyArguments,
+    context::{Context, existing_data_folder},
+    failure::{Exit, Failure},
+    output::program,
+    render::{self, verify::Verified},
+    work_bar::WorkBar,
+};
+
+/// What is verified.
+enum Subject {
+    /// A data folder that nobody has open.
+    Data(PathBuf),
+    /// A backup.
+    Backup(PathBuf),
+}
+
+/// Proves that a log is what was recorded, or names the first bad position.
+pub(super) async fn verify(context: &Context, arguments: VerifyArguments) -> anyhow::Result<Exit> {
+    context.here_only("verify")?;
+    let exported = arguments.against.as_deref().map(read_head).transpose()?;
+    let subject = match arguments.backup {
+        Some(folder) => Subject::Backup(folder),
+        None => Subject::Data(existing_data_folder(&context.config(Vec::new())?.config)?),
+    };
+    let bar = WorkBar::new("verifying", context.output.messages);
+    let task = tokio::task::spawn_blocking(move || subject.verify(exported, bar));
+    let (subject, verified) = task.await.context("the verification stopped by a defect")??;
+    print(context, &verified, arguments.head)?;
+    match &verified.report.damage {
+        None => Ok(Exit::Done),
+        // A program has the whole answer on standard output.
+        Some(_) if context.output.json => Ok(Exit::Integrity),
+        Some(damage) => {
+            let what = format!("{} is damaged: {damage}", subject.shown());
+            Err(Failure::new(Exit::Integrity, what).hint(subject.advice(&damage.kind)).into())
+        }
+    }
+}
+
+fn print(context: &Context, verified: &Verified, is_head_only: bool) -> anyhow::Result<()> {
+    let output = &context.output;
+    match (&verified.report.damage, is_head_only) {
+        (None, true) => output.value(&verified.report.head),
+        (Some(_) | None, _) if output.json => output.value(&verified.record()),
+        (None, false) => output.text(&render::verify::verified(output.screen, verified)),
+        (Some(_), _) => Ok(()),
+    }
+}
+
+impl Subject {
+    fn verify(self, exported: Option<ExportedHead>, mut bar: WorkBar) -> anyhow::Result<(Self, Verified)> {
+        let mut progress = |progress| bar.show(progress);
+        let request = VerifyRequest { exported, progress: Some(&mut progress) };
+        let report: Report = match &self {
+            Self::Data(folder) => verify_folder(folder, &Options::default(), request)
+                .with_context(|| format!("could not verify the data folder {}", folder.display()))?,
+            Self::Backup(folder) => backup::verify_backup(folder, request)
+                .with_context(|| format!("could not verify the backup {}", folder.display()))?,
+        };
+        Ok((self, Verified { report, took: bar.elapsed() }))
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::Data(folder) => format!("the log in {}", folder.display()),
+            Self::Backup(folder) => format!("the backup {}", folder.display()),
+        }
+    }
+
+    /// What to do about a damage.
+    fn advice(&self, kind: &DamageKind) -> String {
+        let program = program();
+        match (self, kind) {
+            (_, DamageKind::TailRemoved { .. } | DamageKind::ExportDiffers) => {
+                "the head was exported from a longer or another log: keep what is here, and find out who changed it"
+                    .to_owned()
+            }
+            (Self::Backup(_), _) => "use another backup".to_owned(),
+            (
+                Self::Data(_),
+                DamageKind::Index { .. } | DamageKind::IndexTooLong { .. } | DamageKind::TailDiffers { .. },
+            ) => format!(
+                "the events themselves are whole: `{program} backup --out DIR` and `{program} restore DIR --data \
+                 NEW` make a folder with new indexes"
+            ),
+            (Self::Data(_), DamageKind::KeyLost) => {
+                "put back the folder `keys` of the data folder from a backup".to_owned()
+            }
+            (
+                Self::Data(_),
+                DamageKind::Missing
+                | DamageKind::Unreadable { .. }
+                | DamageKind::Displaced { .. }
+                | DamageKind::SeqGap { .. }
+                | DamageKind::HashDiffers
+                | DamageKind::CommitMissing
+                | DamageKind::ChainDiffers
+                | DamageKind::Uncommitted
+                | DamageKind::HeadBehind { .. }
+                | DamageKind::HeadDiffers
+                | DamageKind::Journal { .. },
+            ) => {
+                format!("keep the folder as it is, and `{program} restore BACKUP --data NEW` from a backup")
+            }
+        }
+    }
+}
+
+/// Reads a head that `--head` wrote, or that is in what `--json` wrote.
+fn read_head(path: &Path) -> anyhow::Result<ExportedHead> {
+    let shown = path.display();
+    let text = std::fs::read(path).map_err(|error| {
+        let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+        let exit = if is_missing { Exit::NotFound } else { Exit::Failed };
+        anyhow::Error::new(error).context(Failure::new(exit, format!("could not read the head in {shown}")))
+    })?;
+    serde_json::from_slice(&text).map_err(|error| {
+        let failure = Failure::usage(format!("{shown} holds no head"));
+        anyhow::Error::new(error).context(failure.hint(format!("`{} verify --head` prints one", program())))
+    })
+}

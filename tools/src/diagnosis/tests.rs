@@ -1,0 +1,147 @@
+//! Folders that are damaged in each way, and what is said of them.
+
+use std::fs;
+
+use domain::ids::{EventId, ThreadId, UserId};
+use eventlog::{Append, EventLog, Expected, Json, NewEvent, Scope, StreamId};
+use jiff::Timestamp;
+
+use super::*;
+use crate::source::open_log;
+
+/// A closed data folder with three events, one commit each.
+pub(crate) async fn filled() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    // Opening again cuts the unused end off the journal.
+    for number in 1..=4_u128 {
+        let log: EventLog = open_log(folder.path()).await.unwrap();
+        if number <= 3 {
+            log.append(note(number)).await.unwrap();
+        }
+        log.close().await;
+    }
+    folder
+}
+
+fn note(number: u128) -> Append {
+    let event = NewEvent {
+        event_id: format!("0193a1b2-c3d4-7000-8000-{number:012}").parse::<EventId>().unwrap(),
+        event_type: "note".to_owned(),
+        schema_version: 1,
+        category: "trace".to_owned(),
+        scope: Scope::default(),
+        owner: UserId::unowned(),
+        causation_id: None,
+        correlation_id: None,
+        created_at: Timestamp::UNIX_EPOCH,
+        content: Json::empty_object(),
+        metadata: Json::empty_object(),
+    };
+    Append {
+        stream: StreamId::Thread(ThreadId::new("t").unwrap()),
+        expected: Expected::Any,
+        idempotency_key: None,
+        events: vec![event],
+    }
+}
+
+fn look(folder: &Path) -> Diagnosis {
+    diagnose(folder, &Options::default())
+}
+
+/// The last journal of the log, and its bytes.
+pub(crate) fn journal(folder: &Path) -> (std::path::PathBuf, Vec<u8>) {
+    let entries = fs::read_dir(folder.join("log")).unwrap().map(|entry| entry.unwrap().path());
+    let path = entries.filter(|path| path.extension().is_some_and(|end| end == "jnl")).max().unwrap();
+    let bytes = fs::read(&path).unwrap();
+    (path, bytes)
+}
+
+/// The beginning of a batch that was never acknowledged.
+pub(crate) const TORN: [u8; 15] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9, 9];
+
+#[track_caller]
+fn check(folder: &Path, check: &str, state: State, exit: Exit, found: &str, advice: &str) {
+    let diagnosis = look(folder);
+    let bad: Vec<_> = diagnosis
+        .findings
+        .iter()
+        .filter(|finding| finding.state != State::Ok && finding.check != "disk")
+        .collect();
+    let [finding] = bad[..] else { panic!("{diagnosis:?}") };
+    assert_eq!((finding.check, finding.state, diagnosis.exit()), (check, state, exit), "{finding:?}");
+    assert!(finding.found.contains(found), "{finding:?}");
+    assert!(finding.advice.as_ref().unwrap().contains(advice), "{finding:?}");
+}
+
+#[tokio::test]
+async fn a_whole_folder_is_healthy_and_a_held_one_names_its_holder() {
+    let folder = filled().await;
+    let diagnosis = look(folder.path());
+    assert_eq!(diagnosis.exit(), Exit::Done);
+    let checks: Vec<_> = diagnosis.findings.iter().map(|finding| finding.check).collect();
+    assert_eq!(checks, ["lock", "journal", "format", "keys", "head", "log", "views", "disk"]);
+    let log = open_log(folder.path()).await.unwrap();
+    log.announce("http://127.0.0.1:8700").unwrap();
+    check(folder.path(), "lock", State::Problem, Exit::Refused, "has the folder open", "--server http");
+    assert_eq!(look(folder.path()).server.as_deref(), Some("http://127.0.0.1:8700"));
+}
+
+#[tokio::test]
+async fn a_torn_end_can_be_cut_and_a_lost_one_cannot() {
+    let folder = filled().await;
+    let (path, whole) = journal(folder.path());
+    fs::write(&path, [&whole[..], &TORN].concat()).unwrap();
+    check(folder.path(), "journal", State::Warning, Exit::Done, "a torn end of 15 B", "doctor --repair");
+    fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+    let lost = "ends at position 2, and had durably reached 3";
+    check(folder.path(), "head", State::Problem, Exit::Integrity, lost, "restore BACKUP");
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    fs::write(&path, damaged).unwrap();
+    check(folder.path(), "journal", State::Problem, Exit::Integrity, "is damaged at byte", "restore BACKUP");
+}
+
+#[tokio::test]
+async fn the_head_file_may_be_damaged_or_gone() {
+    let folder = filled().await;
+    fs::write(folder.path().join("head"), [7; 1_024]).unwrap();
+    check(folder.path(), "head", State::Problem, Exit::Integrity, "is damaged", "then remove the file");
+    fs::remove_file(folder.path().join("head")).unwrap();
+    check(folder.path(), "head", State::Warning, Exit::Done, "is missing", "verify");
+}
+
+#[tokio::test]
+async fn keys_may_be_missing_damaged_or_wrapped_by_another_master_key() {
+    let folder = filled().await;
+    let (threads, master) = (folder.path().join("keys/threads"), folder.path().join("keys/master.key"));
+    let (keys, key) = (fs::read(&threads).unwrap(), fs::read(&master).unwrap());
+    fs::remove_file(&threads).unwrap();
+    check(folder.path(), "keys", State::Problem, Exit::Integrity, "threads is missing", "from a backup");
+    fs::write(&threads, &keys[..1_000]).unwrap();
+    check(folder.path(), "keys", State::Problem, Exit::Integrity, "threads is damaged", "from a backup");
+    fs::write(&threads, &keys).unwrap();
+    fs::remove_file(&master).unwrap();
+    check(folder.path(), "keys", State::Problem, Exit::Failed, "master.key is missing", "put back");
+    fs::write(&master, "ab".repeat(32)).unwrap();
+    check(folder.path(), "keys", State::Problem, Exit::Failed, "another master key", "put back");
+    fs::write(&master, "no key").unwrap();
+    check(folder.path(), "keys", State::Problem, Exit::Failed, "cannot be used", "put back");
+    fs::write(&master, key).unwrap();
+    assert_eq!(look(folder.path()).exit(), Exit::Done);
+}
+
+#[tokio::test]
+async fn views_that_cannot_be_opened_can_be_deleted() {
+    let folder = filled().await;
+    let views = folder.path().join("views");
+    fs::create_dir(&views).unwrap();
+    for entry in fs::read_dir(folder.path().join("log")).unwrap() {
+        let from = entry.unwrap().path();
+        if from.is_file() {
+            fs::write(views.join(from.file_name().unwrap()), "no storage").unwrap();
+        }
+    }
+    let advice = format!("delete {}", views.display());
+    check(folder.path(), "views", State::Warning, Exit::Done, "cannot be opened", &advice);
+}

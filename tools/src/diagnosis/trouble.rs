@@ -1,0 +1,110 @@
+//! What opening a folder would refuse, in the words of the doctor: what is wrong apart from what to
+//! do.
+
+use std::error::Error;
+
+use eventlog::OpenError;
+
+use super::Finding;
+use crate::{
+    failure::{Exit, exit_of_open},
+    output::program,
+};
+
+/// Whether somebody else has the folder.
+pub(super) fn is_held(error: &OpenError) -> bool {
+    matches!(error, OpenError::Held { .. } | OpenError::HeldByUnknown { .. })
+}
+
+/// What to do when events are lost.
+pub(super) fn restore_advice() -> String {
+    format!("keep the folder as it is, and `{} restore BACKUP --data NEW` from a backup", program())
+}
+
+/// An error with its causes.
+pub(super) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(&format!(": {error}"));
+        cause = error.source();
+    }
+    text
+}
+
+/// What an error of opening means.
+pub(super) fn of_open(error: &OpenError) -> Finding {
+    let exit = exit_of_open(error).unwrap_or(Exit::Failed);
+    let problem = |check, found: String, advice: String| Finding::problem(check, exit, found, advice);
+    match error {
+        OpenError::Held { pid, command, since, address, .. } => {
+            let found = format!("process {pid} has the folder open (`{command}`, since {since})");
+            let advice = match address {
+                Some(address) => format!("stop it to look closer, or pass --server {address} to speak to it"),
+                None => "stop it to look closer".to_owned(),
+            };
+            problem("lock", found, advice)
+        }
+        OpenError::HeldByUnknown { .. } => {
+            let found = "another process has just opened the folder".to_owned();
+            problem("lock", found, "try again, or stop it".to_owned())
+        }
+        OpenError::HeadBehind { log, noted, .. } => {
+            let found =
+                format!("the log ends at position {log}, and had durably reached {noted}: events are lost");
+            problem("head", found, restore_advice())
+        }
+        OpenError::HeadDiffers { noted, .. } => {
+            let found = format!("the log is another one than was there at position {noted}");
+            problem("head", found, restore_advice())
+        }
+        OpenError::WatermarkDamaged { path } => {
+            let found = format!("the head file {} is damaged", path.display());
+            let advice = format!("run `{} verify` on a copy of the folder, then remove the file", program());
+            problem("head", found, advice)
+        }
+        OpenError::JournalDamaged { path, at } => {
+            let found = format!(
+                "{} is damaged at byte {at}, and later commits stand behind the damage",
+                path.display()
+            );
+            problem("journal", found, restore_advice())
+        }
+        OpenError::Damaged { damage, .. } => problem("log", damage.to_string(), restore_advice()),
+        OpenError::KeysLost { path } => {
+            problem("keys", format!("the key file {} is missing", path.display()), keys_advice())
+        }
+        OpenError::KeysDamaged { path } => {
+            problem("keys", format!("the key file {} is damaged", path.display()), keys_advice())
+        }
+        OpenError::MasterKeyLost { path } => {
+            problem("keys", format!("the master key {} is missing", path.display()), master_key_advice())
+        }
+        OpenError::MasterKeyWrong { path } => {
+            let found = format!("the keys in {} were wrapped with another master key", path.display());
+            problem("keys", found, master_key_advice())
+        }
+        OpenError::MasterKeyInvalid { path, source } => {
+            let found = format!("the master key {} cannot be used: {source}", path.display());
+            problem("keys", found, master_key_advice())
+        }
+        OpenError::Format { source, .. } => {
+            let advice = "use the version of remit that wrote it, or a later one".to_owned();
+            problem("format", with_causes(source), advice)
+        }
+        OpenError::Engine { source, .. } => problem("engine", with_causes(source), restore_advice()),
+        OpenError::Store(_) => problem("log", with_causes(error), restore_advice()),
+        OpenError::Io { .. } | OpenError::Writer(_) => {
+            let advice = "look at the disk and at the permissions of the folder".to_owned();
+            problem("folder", with_causes(error), advice)
+        }
+    }
+}
+
+fn keys_advice() -> String {
+    "put it back from a backup: without it no event can be read".to_owned()
+}
+
+fn master_key_advice() -> String {
+    "put back the one that was used: without it no event can be read".to_owned()
+}
