@@ -195,6 +195,44 @@ fn json_text(chars: usize) -> Json {
     Json::from_serialize(&"x".repeat(chars)).unwrap()
 }
 
+// Field report 35, at its full size: one run, and batches that have events of three.
+#[tokio::test]
+async fn sixteen_writers_put_a_thousand_events_each_into_one_run() {
+    const WRITERS: u64 = 16;
+    const BATCHES: u64 = 40;
+    const BATCH: u64 = 25;
+    let (log, stream) = (sample::memory_log(), sample::thread("t"));
+    let writers = (0..WRITERS).map(|writer| {
+        let (log, stream) = (log.clone(), stream.clone());
+        async move {
+            for batch in 0..BATCHES {
+                let runs: &[&str] = if batch % 10 == 0 { &["other", &format!("w{writer}")] } else { &[] };
+                let of_r = std::iter::repeat_n("r", BATCH as usize);
+                let events = of_r.chain(runs.iter().copied()).map(of_run).collect();
+                log.append(sample::to(&stream, Expected::Any, events)).await.unwrap();
+            }
+        }
+    });
+    join_all(writers).await;
+    let total = WRITERS * (BATCHES * BATCH + 2 * BATCHES / 10);
+    let all = log.read_stream(&stream, Seq::ZERO, usize::MAX).unwrap();
+    assert_eq!(all.iter().map(|event| event.seq.get()).collect::<Vec<_>>(), (1..=total).collect::<Vec<_>>());
+    for (run, expected) in [("r", WRITERS * BATCHES * BATCH), ("other", WRITERS * 4), ("w3", 4)] {
+        let (thread_id, run_id) = (stream.thread_id().unwrap(), sample::run_id(run));
+        let events =
+            log.read_run(thread_id, &run_id, &EventFilter::default(), Seq::ZERO, usize::MAX).unwrap();
+        assert_eq!(events.len() as u64, expected, "{run}");
+        assert!(events.iter().all(|event| event.scope.run_id.as_ref() == Some(&run_id)));
+        assert!(events.is_sorted_by(|one, next| one.seq < next.seq), "{run}");
+    }
+}
+
+fn of_run(run: &str) -> NewEvent {
+    let mut event = sample::note(7);
+    event.scope.run_id = Some(sample::run_id(run));
+    event
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixteen_writers_leave_no_gap_and_no_duplicate() {
     const WRITERS: u64 = 16;
