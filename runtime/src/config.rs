@@ -35,6 +35,7 @@ pub use self::{
     effective::Entry,
     error::{ConfigError, Problem, Problems},
     guards::{Extent, LoopDetection, Summarization, ToolFrequencyOverride},
+    nearest::nearest,
     process::{Log, Recovery, Server},
     provenance::Provenance,
 };

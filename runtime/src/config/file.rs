@@ -9,7 +9,7 @@ use std::{
 use domain::limits::CONFIG_FILE_BYTES_MAX;
 use serde_json::{Map, Value};
 
-use super::error::ConfigError;
+use super::{error::ConfigError, plain_words::plain_words};
 
 /// The names that are looked for in the working folder.
 const NAMES: [&str; 3] = ["remit.yaml", "remit.yml", "remit.toml"];
@@ -80,12 +80,36 @@ fn parse(path: &Path, text: String) -> Result<ReadFile, ConfigError> {
 }
 
 /// Reads YAML within the parser's budgets. Errors quote no lines, because a line may be a secret.
-pub(super) fn parse_yaml(text: &str) -> Result<Value, serde_saphyr::Error> {
+pub(super) fn parse_yaml(text: &str) -> Result<Value, YamlError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
     };
-    serde_saphyr::from_str_with_options(text, options)
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| {
+        let line = error.location().map_or(1, |location| location.line());
+        YamlError { line, problem: yaml_problem(&error) }
+    })
+}
+
+/// YAML's own errors speak to programmers; this speaks to whoever wrote the file.
+#[derive(Debug, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub(super) struct YamlError {
+    line: u64,
+    problem: String,
+}
+
+fn yaml_problem(error: &serde_saphyr::Error) -> String {
+    use serde_saphyr::Error;
+    if matches!(error, Error::NullIntoString { .. }) {
+        return "a key is empty; write a name before the colon".to_owned();
+    }
+    if matches!(error, Error::DuplicateMappingKey { .. }) {
+        return "a key stands twice in its place; keep one of the two".to_owned();
+    }
+    let text = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
+    // The place, which is said before it, follows the problem.
+    plain_words(text.split(" at line ").next().unwrap_or_default().trim_start_matches("error: "))
 }
 
 /// TOML's own errors quote the line, which may be a secret; this says where it is instead.
@@ -100,6 +124,6 @@ fn parse_toml(text: &str) -> Result<Value, TomlError> {
     toml::from_str(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let line = 1 + text.bytes().take(start).filter(|byte| *byte == b'\n').count();
-        TomlError { line, problem: error.message().to_owned() }
+        TomlError { line, problem: plain_words(error.message()) }
     })
 }

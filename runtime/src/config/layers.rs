@@ -13,6 +13,7 @@ use super::{
     effective::{SECRET_KEY, shown_url},
     error::{ConfigError, Problem, Problems},
     nearest::nearest,
+    plain_words::plain_words,
     provenance::{Origins, Provenance},
 };
 
@@ -137,8 +138,8 @@ fn unreadable(path: &Path, problem: &str, origins: &Origins) -> ConfigError {
     }
     let key = path.to_string();
     let is_secret = key.rsplit('.').next() == Some(SECRET_KEY);
-    let problem = if is_secret { "it must be text" } else { problem };
-    ConfigError::Mistyped { key, problem: problem.to_owned(), set_by: origins.of(&names).clone() }
+    let problem = if is_secret { "it must be text".to_owned() } else { plain_words(problem) };
+    ConfigError::Mistyped { key, problem, set_by: origins.of(&names).clone() }
 }
 
 /// Where an unknown key stands, whether or not the path already ends with it.

@@ -2,7 +2,7 @@
 
 /// The known name that is closest to what was given, unless none is close: at most a third of the
 /// letters may differ.
-pub(super) fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     let (distance, name) = known.iter().map(|name| (edits(given, name), *name)).min()?;
     let allowed = (given.chars().count() / 3).max(1);
     (distance <= allowed).then_some(name)

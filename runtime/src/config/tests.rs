@@ -249,6 +249,21 @@ fn a_key_that_stands_twice_is_refused() {
 }
 
 #[test]
+fn a_file_that_is_no_yaml_is_described_to_whoever_wrote_it() {
+    for (text, expected) in [
+        ("log: {path: x}\n: 3\n", "line 2: a key is empty; write a name before the colon"),
+        ("{~: 3}\n", "line 1: a key is empty; write a name before the colon"),
+        ("log:\n  path: x\n  path: y\n", "line 3: a key stands twice in its place; keep one of the two"),
+        ("a: 1\n---\nb: 2\n", "line 3: only single YAML document expected but multiple found"),
+        ("models: [\n", "line 1: unclosed bracket '['"),
+    ] {
+        let error = yaml(text).unwrap_err();
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        assert_eq!(source, expected, "{text}");
+    }
+}
+
+#[test]
 fn an_unknown_key_is_named_with_what_was_meant() {
     check_yaml_refused(
         "subagent_runtime: {max_runing: 3}\n",
@@ -304,11 +319,11 @@ fn sections_that_nothing_obeys_yet_are_refused() {
 fn a_value_of_the_wrong_type_is_named() {
     check_yaml_refused(
         "subagents: {max_total_per_run: many}\n",
-        "subagents.max_total_per_run: invalid type: string \"many\", expected u32 (set in remit.yaml)",
+        "subagents.max_total_per_run: invalid type: string \"many\", expected a whole number (set in remit.yaml)",
     );
     check_yaml_refused(
         "recovery: maybe\n",
-        "recovery: unknown variant `maybe`, expected `resume` or `fail` (set in remit.yaml)",
+        "recovery: unknown value `maybe`, expected `resume` or `fail` (set in remit.yaml)",
     );
     check_yaml_refused(
         "server: {listen: nowhere}\n",
@@ -316,7 +331,7 @@ fn a_value_of_the_wrong_type_is_named() {
     );
     check_yaml_refused(
         "models: [{provider: offline}]\n",
-        "models[0]: missing field `name` (set in remit.yaml)",
+        "models[0]: missing key `name` (set in remit.yaml)",
     );
     check_yaml_refused(
         "models: [{name: a, provider: openai, api_key: 5551234}]\n",
@@ -359,20 +374,20 @@ fn a_value_out_of_its_range_is_named_with_the_range() {
             "log.path is \"nats://[secret]@host\": it must be a folder; logs on other servers are not supported yet",
         ),
         (
-            "models: [{name: a, provider: offline, context_tokens: 1}]",
-            "models.a.context_tokens is 1: it must be from 1024 to 10000000",
-        ),
-        (
-            "models: [{name: a, provider: offline}, {name: a, provider: offline}]",
-            "models.a.name is \"a\" twice: it must be a name of its own",
-        ),
-        (
             "redaction: {allow: ['(']}",
             "redaction.allow is \"(\": it must be a regular expression (unclosed group)",
         ),
         (
             "redaction: {extra_patterns: ['x*']}",
             "redaction.extra_patterns is \"x*\": it must be a regular expression that does not match nothing at all",
+        ),
+        (
+            "models: [{name: a, provider: offline, context_tokens: 1}]",
+            "models.a.context_tokens is 1: it must be from 1024 to 10000000",
+        ),
+        (
+            "models: [{name: a, provider: offline}, {name: a, provider: offline}]",
+            "models.a.name is \"a\" twice: it must be a name of its own",
         ),
         (
             "{default_model: b, models: [{name: a, provider: offline}]}",

@@ -55,6 +55,19 @@ pub(super) fn text_files(text: &str) -> Value {
     found.into_iter().map(|(_, path)| path.to_owned()).collect()
 }
 
+/// The lines of a tool's result that say what was found: `ls`, `glob` and `grep` say in words that
+/// there is nothing, and that more was cut off.
+pub(super) fn found(text: &str) -> usize {
+    const NOTHING: [&str; 5] = ["(empty)", "(no match", "(no output", "no files match ", "no lines match "];
+    let is_found = |line: &&str| {
+        let line = line.trim();
+        !line.is_empty()
+            && !line.starts_with("... ")
+            && !NOTHING.iter().any(|nothing| line.starts_with(nothing))
+    };
+    text.lines().filter(is_found).count()
+}
+
 fn rank(path: &str) -> Option<usize> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let extension = name.rsplit_once('.').map(|(_, extension)| extension.to_lowercase()).unwrap_or_default();
@@ -75,6 +88,19 @@ mod tests {
     fn check(found: &Value, expected: &[&str]) {
         let found: Vec<String> = found.try_iter().unwrap().map(|path| path.to_string()).collect();
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn finding_nothing_is_told_from_finding_something() {
+        for (text, expected) in [
+            ("a.md\t1\nb.md\t2\n\n... 3 more entries", 2),
+            ("no files match \"*.py\" in .", 0),
+            ("no lines match \"x\"", 0),
+            ("(empty)", 0),
+            ("", 0),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
     }
 
     #[test]

@@ -9,12 +9,16 @@ use domain::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use super::listing;
+
 /// One tool's result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct ToolResult {
     pub(super) tool: String,
     pub(super) text: String,
     pub(super) ok: bool,
+    /// Lines of what it found: none where it failed or found nothing.
+    pub(super) found: usize,
     pub(super) call_id: String,
     pub(super) args: Map<String, Value>,
 }
@@ -96,6 +100,7 @@ impl Situation {
         let (called, args) = self.calls.get(&result.tool_call_id).cloned().unwrap_or_default();
         self.results.push(ToolResult {
             tool: if called.is_empty() { result.name.clone() } else { called },
+            found: if result.status == ToolStatus::Success { listing::found(&result.content) } else { 0 },
             text: result.content.clone(),
             ok: result.status == ToolStatus::Success,
             call_id: result.tool_call_id.clone(),

@@ -62,7 +62,9 @@ impl Templates {
         language.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         language.add_filter("lines", lines);
         language.add_filter("first", first);
-        language.add_filter("chars", |text: &str, count: usize| domain::text::prefix(text, count).text);
+        language.add_filter("chars", shortened);
+        language.add_filter("task_state", |text: &str| task_parts(text).0.to_owned());
+        language.add_filter("task_report", |text: &str| task_parts(text).1.to_owned());
         language.add_filter("basename", |path: &str| {
             path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned()
         });
@@ -162,6 +164,25 @@ fn matches(text: &str, pattern: &str) -> Result<bool, Error> {
     Ok(regex.is_match(text))
 }
 
+/// The beginning of a text, cut between two words where there is one, with a mark where it was cut.
+fn shortened(text: &str, count: usize) -> String {
+    let cut = domain::text::prefix(text, count);
+    if !cut.is_truncated {
+        return cut.text;
+    }
+    let whole_words = cut.text.rsplit_once(char::is_whitespace).map(|(words, _)| words.trim_end());
+    let long_enough = whole_words.filter(|words| words.chars().count() * 2 > count);
+    format!("{}…", long_enough.unwrap_or(&cut.text))
+}
+
+/// How a `task` call ended, and what the subagent said, without the line about its citations.
+fn task_parts(text: &str) -> (&str, &str) {
+    let found = [". Result: ", ". Error: "].into_iter().filter_map(|mark| text.split_once(mark));
+    let (state, report) = found.min_by_key(|(state, _)| state.len()).unwrap_or(("", text));
+    let report = report.rsplit_once("\n\nCitations: ").map_or(report, |(report, _)| report);
+    (state, report.trim())
+}
+
 /// The text in a code fence that is longer than any in it.
 fn fenced(text: &str) -> String {
     let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or(0);
@@ -199,7 +220,14 @@ mod tests {
         check("{{ task }} {{ turn }} {{ 'ls' in tools }}", "läs {{ task }} 0 True");
         check("{{ 'a\n\nb\nc' | lines | first(2) | join('+') }}", "a+b");
         check("{{ vars.words | first }}{{ [] | first(3) | length }}", "a0");
-        check("{{ 'äöü' | chars(2) }}", "äö");
+        check("{{ 'äöü' | chars(2) }} {{ 'äöü' | chars(3) }}", "äö… äöü");
+        check("{{ 'one two three' | chars(9) }} {{ 'a longword' | chars(8) }}", "one two… a longwo…");
+        check(
+            "{{ 'Task Succeeded (capped: x). Result: a. Error: b\n\nCitations: c' | task_report }}",
+            "a. Error: b",
+        );
+        check("{{ 'Task Succeeded (capped: x). Result: a' | task_state }}", "Task Succeeded (capped: x)");
+        check("{{ 'just text' | task_state }}{{ 'just text' | task_report }}", "just text");
         check("{{ '/a/b c.txt' | basename }} {{ '/a/b/' | dirname }}", "b c.txt /a");
         check("{{ 'x12' | matches('^x[0-9]+$') }} {{ 'y' is matching('x') }}", "True False");
         check("{{ 'a ``` b' | fenced }}", "````\na ``` b\n````");

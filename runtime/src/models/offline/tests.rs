@@ -37,6 +37,8 @@ async fn ask_lead(yaml: &str) -> Result<AssistantMessage, ModelError> {
 /// A folder as the tools show it.
 #[derive(Clone, Default)]
 struct Folder {
+    /// Whether nothing in it may be read.
+    is_closed: bool,
     /// Name and text; a file without text is not text at all.
     files: Vec<(String, Option<String>)>,
 }
@@ -44,7 +46,7 @@ struct Folder {
 impl Folder {
     fn of(files: &[(&str, Option<&str>)]) -> Self {
         let own = |&(name, text): &(&str, Option<&str>)| (name.to_owned(), text.map(str::to_owned));
-        Self { files: files.iter().map(own).collect() }
+        Self { files: files.iter().map(own).collect(), ..Self::default() }
     }
 
     /// What the tool of this name returns.
@@ -52,6 +54,12 @@ impl Folder {
         let ToolArgs::Object(args) = &call.args else { panic!("{call:?}") };
         let arg = |key: &str| args.get(key).and_then(Value::as_str).map(str::to_owned);
         match call.name.as_str() {
+            "ls" if self.is_closed => {
+                Err("Error: could not list /mnt/user-data/workspace: permission denied".into())
+            }
+            "bash" if self.is_closed => {
+                Ok("ls: cannot open directory '.': Permission denied\nfind: '.': Permission denied\n0".into())
+            }
             "ls" => Ok(self.listing()),
             "read_file" => {
                 let path = arg("path").unwrap();
@@ -62,7 +70,7 @@ impl Folder {
             }
             "glob" | "grep" => {
                 assert!(arg("path").is_some() && !arg("pattern").unwrap().is_empty(), "{call:?}");
-                Ok("(no match)".into())
+                Ok(format!("no files match {:?} in .", arg("pattern").unwrap()))
             }
             "bash" => {
                 assert!(arg("command").is_some() && arg("description").is_some(), "{call:?}");
@@ -153,7 +161,7 @@ fn folders() -> Vec<Folder> {
             ("日本/語.md", Some("\n\n")),
             ("empty.txt", Some("")),
         ]),
-        Folder { files: many },
+        Folder { files: many, ..Folder::default() },
     ]
 }
 
@@ -204,6 +212,10 @@ async fn the_demo_delegates_three_tasks_and_writes_a_report_for_any_folder() {
             "{report}"
         );
         assert!(played.answer.contains("3 of 3 subagents"), "{}", played.answer);
+        assert!(!played.answer.contains("```"), "{}", played.answer);
+        let files = folder.files.len();
+        let counted = format!("The folder holds {files} {}", if files == 1 { "file" } else { "files" });
+        assert!(count.contains(&counted) && played.answer.contains(&counted), "{}", played.answer);
         assert!(!played.is_capped);
     }
 }
@@ -226,16 +238,53 @@ async fn the_deep_reader_of_the_demo_never_ends_and_never_repeats_a_call() {
 
 #[tokio::test]
 async fn the_survey_of_the_demo_cites_the_receipts_of_what_it_read() {
-    let folder = Folder::of(&[("a.md", Some("# Title\nmore")), ("b", None)]);
+    let folder = Folder::of(&[("a.md", Some("# Title\nmore")), ("b", None), ("c.md", Some("one"))]);
     let played = play(&demo(), subagent("general-purpose"), "Survey", &folder, 9).await;
     let names: Vec<&str> = played.calls.iter().map(|call| call.name.as_str()).collect();
-    assert_eq!(names, ["ls", "glob", "read_file", "read_file"]);
+    assert_eq!(names, ["ls", "glob", "read_file", "read_file", "read_file"]);
     assert_eq!(
         played.answer,
         "Survey of /mnt/user-data/workspace.\n\n\
-        - The folder has 2 entries, 2 of them files [r1 ls].\n\
+        - The folder has 3 entries, 3 of them files [r1 ls].\n\
         - `a.md` has 2 lines that are not blank and begins \"# Title\" [r3 read_file].\n\
-        - `b` could not be read: Error: /mnt/user-data/workspace/b is not text [r4 read_file]."
+        - `c.md` has 1 line that is not blank and begins \"one\" [r4 read_file].\n\
+        - `b` could not be read: Error: /mnt/user-data/workspace/b is not text [r5 read_file]."
+    );
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_read_is_an_error_in_every_report_of_the_demo() {
+    let folder = Folder { is_closed: true, ..Folder::default() };
+    let played = play(&demo(), lead(), "Look around", &folder, 20).await;
+    let [_, survey, deep, count, report] = played.results.as_slice() else { panic!() };
+    let listing = "could not be listed";
+    assert!(survey.contains("**Error:**") && survey.contains("permission denied"), "{survey}");
+    assert!(count.contains("as far as it can be read") && count.contains("**Error:** ls: "), "{count}");
+    assert!(deep.contains("1 failed."), "{deep}");
+    assert!(report.contains("**Error:** the workspace could not be listed."), "{report}");
+    assert!(played.answer.contains("**Error:**") && played.answer.contains(listing), "{}", played.answer);
+    for text in [survey, deep] {
+        assert!(!text.contains("has 0 entries") && !text.contains("gave 1 lines"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn the_deep_reader_tells_finding_nothing_from_finding_something() {
+    let notes = async |turns| {
+        let folder = Folder::of(&[("a.md", Some("one"))]);
+        play(&demo(), subagent("general-purpose"), "Keep reading until you are stopped.", &folder, turns)
+            .await
+            .answer
+    };
+    assert_eq!(
+        notes(3).await,
+        "Notes after 2 tool calls: 2 found something, 0 found nothing, 0 failed. \
+         The last was read_file on `a.md` [r2 read_file], which gave 1 line. I go on."
+    );
+    assert_eq!(
+        notes(4).await,
+        "Notes after 3 tool calls: 2 found something, 1 found nothing, 0 failed. \
+         The last was grep on `workspace` [r3 grep], which found nothing. I go on."
     );
 }
 
