@@ -64,3 +64,23 @@ async fn the_demo_scenario_delegates_and_reports() {
     let report = data.path().join("threads").join(thread.as_str()).join("user-data/outputs/report.md");
     assert!(std::fs::read_to_string(report).unwrap().contains("a b.txt"));
 }
+
+#[tokio::test]
+async fn agents_do_not_work_on_the_data_folder() {
+    let data = tempfile::tempdir().unwrap();
+    let inside = data.path().join("inside");
+    std::fs::create_dir(&inside).unwrap();
+    let log = EventLog::in_memory(Options::default());
+    let runtime = runtime(&log, data.path(), Models::of(OfflineModel::demo("offline").unwrap()));
+    for folder in [data.path(), &inside] {
+        let new = NewThread { workspace: Some(folder.to_owned()), ..NewThread::default() };
+        let Err(refusal @ crate::request::CreateThreadError::Workspace { .. }) =
+            runtime.create_thread(new).await
+        else {
+            panic!("{} was taken", folder.display())
+        };
+        assert!(crate::sandbox::with_causes(&refusal).contains("data folder"), "{refusal:?}");
+    }
+    let around = NewThread { workspace: data.path().parent().map(Into::into), ..NewThread::default() };
+    assert!(runtime.create_thread(around).await.is_ok());
+}
