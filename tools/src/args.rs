@@ -146,7 +146,7 @@ pub(crate) struct Selection {
 #[derive(Debug, Args)]
 pub(crate) struct ThreadsArguments {
     /// Rows at most [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
 }
 
@@ -157,10 +157,10 @@ pub(crate) struct RunsArguments {
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Option<ThreadId>,
     /// Rows at most [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
     /// As it was when this seq of the thread was the last
-    #[arg(long, value_name = "SEQ", requires = "thread")]
+    #[arg(long, value_name = "SEQ", requires = "thread", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) as_of: Option<u64>,
 }
 
@@ -181,10 +181,10 @@ pub(crate) struct EventsArguments {
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(crate) event_types: Option<Vec<String>>,
     /// Only those after this seq
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    #[arg(long, value_name = "SEQ", default_value_t = 0, value_parser = count, allow_negative_numbers = true)]
     pub(crate) after_seq: u64,
     /// Rows at most [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
 }
 
@@ -195,7 +195,7 @@ pub(crate) struct LedgerArguments {
     #[command(flatten)]
     pub(crate) selection: Selection,
     /// As it was when this seq of the thread was the last
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) as_of: Option<u64>,
 }
 
@@ -212,7 +212,7 @@ pub(crate) struct CardArguments {
     #[command(flatten)]
     pub(crate) task: RequiredTask,
     /// As it was when this seq of the thread was the last
-    #[arg(long, value_name = "SEQ")]
+    #[arg(long, value_name = "SEQ", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) as_of: Option<u64>,
 }
 
@@ -240,6 +240,21 @@ pub(crate) struct EraseArguments {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+/// A number of events: from 0.
+fn count(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "it must be a whole number from 0")
+}
+
+/// The seq of an event: from 1. Before the first event there is nothing to see.
+fn moment(text: &str) -> Result<u64, &'static str> {
+    text.parse().ok().filter(|seq| *seq > 0).ok_or("it must be the seq of an event: a whole number from 1")
+}
+
+/// A number of rows: from 0.
+fn rows(text: &str) -> Result<usize, &'static str> {
+    text.parse().map_err(|_| "it must be a whole number from 0")
 }
 
 /// A delegation that must be named, in one of two places.

@@ -57,12 +57,16 @@ impl Context {
         }
     }
 
-    /// `--data PATH` as suggested commands need it; empty where the default is meant.
-    pub(crate) fn data_option(&self) -> String {
-        match &self.global.data {
-            Some(path) => format!(" --data {}", quoted(path)),
-            None => String::new(),
+    /// The options that say where answers come from, as suggested commands need them; empty where
+    /// the defaults are meant.
+    pub(crate) fn place_options(&self) -> String {
+        let GlobalOptions { data, config, json: _, server } = &self.global;
+        let mut options = String::new();
+        for (name, path) in [("--data", data.as_deref()), ("--config", config.as_deref())] {
+            options.extend(path.map(|path| format!(" {name} {}", quoted(path))));
         }
+        options.extend(server.as_deref().map(|url| format!(" --server {}", quoted(Path::new(url)))));
+        options
     }
 }
 

@@ -167,6 +167,7 @@ pub(crate) const fn exit_of_problem(code: ProblemCode) -> Exit {
     match code {
         ProblemCode::NotFound | ProblemCode::Gone => Exit::NotFound,
         ProblemCode::Conflict
+        | ProblemCode::Stale
         | ProblemCode::Forbidden
         | ProblemCode::Unauthenticated
         | ProblemCode::RateLimited => Exit::Refused,
@@ -176,9 +177,7 @@ pub(crate) const fn exit_of_problem(code: ProblemCode) -> Exit {
         | ProblemCode::PayloadTooLarge
         | ProblemCode::UnsupportedMediaType => Exit::Usage,
         ProblemCode::Integrity => Exit::Integrity,
-        ProblemCode::Internal | ProblemCode::Stale | ProblemCode::Unavailable | ProblemCode::Unsupported => {
-            Exit::Failed
-        }
+        ProblemCode::Internal | ProblemCode::Unavailable | ProblemCode::Unsupported => Exit::Failed,
     }
 }
 

@@ -21,7 +21,7 @@ use runtime::{
 
 use crate::{
     failure::{Exit, Failure},
-    progress::watch::Watched,
+    progress::watch::{Seen, Watched},
     source::{open_log_with, open_views},
 };
 
@@ -173,14 +173,15 @@ pub(crate) struct LocalRun {
 }
 
 impl Watched for LocalRun {
-    async fn next(&mut self) -> anyhow::Result<Option<Logged>> {
+    async fn next(&mut self) -> anyhow::Result<Option<Seen>> {
+        let event = |event| Seen::Event(Box::new(event));
         loop {
-            let Some(end) = &mut self.end else { return Ok(self.rest.pop()) };
+            let Some(end) = &mut self.end else { return Ok(self.rest.pop().map(event)) };
             tokio::select! {
                 biased;
-                event = self.events.next() => {
-                    if let Some(event) = known(&event.context("could not follow the run")?) {
-                        return Ok(Some(event));
+                next = self.events.next() => {
+                    if let Some(next) = known(&next.context("could not follow the run")?) {
+                        return Ok(Some(event(next)));
                     }
                 }
                 () = end => {

@@ -18,7 +18,7 @@ pub(crate) mod watch;
 pub(crate) struct Progress {
     run_id: RunId,
     lead: Lead,
-    delegations: Vec<(DelegationId, CardHead)>,
+    delegations: Vec<(DelegationId, Watched)>,
     answer: Option<String>,
     ending: Option<Ending>,
 }
@@ -30,6 +30,22 @@ pub(crate) struct Ending {
     pub(crate) status: RunStatus,
     /// What went wrong, if something did.
     pub(crate) error: Option<String>,
+}
+
+/// A delegation, and what it waits for.
+#[derive(Debug, Clone, PartialEq)]
+struct Watched {
+    head: CardHead,
+    wait: Option<Wait>,
+}
+
+/// A model call failed and will be tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Wait {
+    /// How long the model is left alone, in milliseconds.
+    pub(crate) ms: u64,
+    /// The class of the failure.
+    pub(crate) reason: String,
 }
 
 /// What the lead does.
@@ -47,6 +63,8 @@ pub(crate) struct Lead {
     pub(crate) started_at: Option<Timestamp>,
     /// When it ended.
     pub(crate) ended_at: Option<Timestamp>,
+    /// What it waits for, until the model replies.
+    pub(crate) wait: Option<Wait>,
 }
 
 /// Whose line an event changed.
@@ -70,6 +88,7 @@ impl Progress {
             last_tool: None,
             started_at: None,
             ended_at: None,
+            wait: None,
         };
         Self { run_id, lead, delegations: Vec::new(), answer: None, ending: None }
     }
@@ -81,12 +100,17 @@ impl Progress {
 
     /// The delegations, in the order in which they were asked for.
     pub(crate) fn delegations(&self) -> impl Iterator<Item = &CardHead> {
-        self.delegations.iter().map(|(_, head)| head)
+        self.delegations.iter().map(|(_, watched)| &watched.head)
     }
 
     /// The delegation at a place.
     pub(crate) fn delegation(&self, place: usize) -> Option<&CardHead> {
-        self.delegations.get(place).map(|(_, head)| head)
+        self.delegations.get(place).map(|(_, watched)| &watched.head)
+    }
+
+    /// What the delegation at a place waits for.
+    pub(crate) fn wait(&self, place: usize) -> Option<&Wait> {
+        self.delegations.get(place).and_then(|(_, watched)| watched.wait.as_ref())
     }
 
     /// The lead's last words, whole.
@@ -106,7 +130,7 @@ impl Progress {
         }
         match &logged.event {
             Event::Run(event) => self.take_run(logged, event),
-            Event::Model(event) => self.take_model(event),
+            Event::Model(event) => self.take_model(logged, event),
             Event::Delegation(_) | Event::Subagent(_) => self.take_delegation(logged),
             Event::Thread(_) | Event::Tool(_) | Event::Registry(_) | Event::Foreign(_) => Changed::Nothing,
         }
@@ -118,6 +142,7 @@ impl Progress {
             RunEvent::StatusChanged(changed) => {
                 self.lead.status = changed.status;
                 if changed.status.is_terminal() && self.ending.is_none() {
+                    self.lead.wait = None;
                     self.lead.ended_at = Some(logged.recorded_at);
                     self.ending = Some(Ending { status: changed.status, error: changed.error.clone() });
                 }
@@ -128,8 +153,19 @@ impl Progress {
         Changed::Lead
     }
 
-    fn take_model(&mut self, event: &ModelEvent) -> Changed {
-        let ModelEvent::AiResponse(Message::Assistant(reply)) = event else { return Changed::Nothing };
+    fn take_model(&mut self, logged: &Logged, event: &ModelEvent) -> Changed {
+        let reply = match event {
+            ModelEvent::AiResponse(Message::Assistant(reply)) => reply,
+            ModelEvent::Retried(retry) => {
+                return self
+                    .take_wait(logged, Some(Wait { ms: retry.wait_ms, reason: retry.reason.clone() }));
+            }
+            ModelEvent::Failed(_) => return self.take_wait(logged, None),
+            ModelEvent::HumanInput(_) | ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_) => {
+                return Changed::Nothing;
+            }
+        };
+        self.lead.wait = None;
         self.lead.turns += 1;
         Usage::add_to(&mut self.lead.usage, reply.usage);
         if let Some(call) = reply.tool_calls.last() {
@@ -141,14 +177,31 @@ impl Progress {
         Changed::Lead
     }
 
+    /// Model calls of subagents carry their delegation.
+    fn take_wait(&mut self, logged: &Logged, wait: Option<Wait>) -> Changed {
+        let Some(id) = logged.scope.delegation_id else {
+            self.lead.wait = wait;
+            return Changed::Lead;
+        };
+        let Some(place) = self.delegations.iter().position(|(known, _)| *known == id) else {
+            return Changed::Nothing;
+        };
+        if let Some((_, watched)) = self.delegations.get_mut(place) {
+            watched.wait = wait;
+        }
+        Changed::Delegation(place)
+    }
+
     fn take_delegation(&mut self, logged: &Logged) -> Changed {
         let Some(id) = logged.scope.delegation_id else { return Changed::Nothing };
         let place = self.delegations.iter().position(|(known, _)| *known == id);
         let known = place.and_then(|place| self.delegation(place)).cloned();
         let Some(head) = CardHead::fold(known, logged) else { return Changed::Nothing };
+        // Whatever happens to a delegation, it does not wait any more.
+        let watched = Watched { head, wait: None };
         match place.and_then(|place| self.delegations.get_mut(place)) {
-            Some(slot) => slot.1 = head,
-            None => self.delegations.push((id, head)),
+            Some(slot) => slot.1 = watched,
+            None => self.delegations.push((id, watched)),
         }
         Changed::Delegation(place.unwrap_or(self.delegations.len() - 1))
     }

@@ -16,6 +16,7 @@ pub(crate) mod threads;
 pub(crate) mod tone;
 pub(crate) mod units;
 pub(crate) mod verify;
+mod width;
 
 #[cfg(test)]
 pub(crate) mod samples;

@@ -2,7 +2,7 @@
 
 use std::{env, ffi::OsStr, io::IsTerminal};
 
-use comfy_table::Table;
+use terminal_size::{Width, terminal_size_of};
 
 /// Below this nothing can be laid out; such a terminal wraps.
 const WIDTH_MIN: u16 = 40;
@@ -21,12 +21,12 @@ pub(crate) struct Screen {
 impl Screen {
     /// What standard output can show.
     pub(crate) fn stdout() -> Self {
-        Self::new(std::io::stdout().is_terminal(), Table::new().width())
+        Self::new(std::io::stdout().is_terminal(), columns_of(std::io::stdout()))
     }
 
     /// What standard error can show.
     pub(crate) fn stderr() -> Self {
-        Self::new(std::io::stderr().is_terminal(), Table::new().use_stderr().width())
+        Self::new(std::io::stderr().is_terminal(), columns_of(std::io::stderr()))
     }
 
     fn new(is_terminal: bool, width: Option<u16>) -> Self {
@@ -43,6 +43,11 @@ impl Screen {
     pub(crate) const fn plain(width: Option<u16>) -> Self {
         Self { width, colours: false, is_terminal: false }
     }
+}
+
+/// The columns of the terminal behind a stream.
+fn columns_of(stream: impl std::os::fd::AsFd) -> Option<u16> {
+    terminal_size_of(stream).map(|(Width(columns), _)| columns)
 }
 
 /// `NO_COLOR` counts when it is set to anything but the empty text (no-color.org).

@@ -5,12 +5,7 @@ use std::collections::BTreeSet;
 
 use contracts::wire::{delegation::Delegation, run::Run};
 
-use crate::{
-    args::Selection,
-    failure::Failure,
-    output::{Output, program},
-    source::Source,
-};
+use crate::{args::Selection, failure::Failure, output::Output, render::printable, source::Source};
 
 /// Ids that an ambiguous beginning could mean, as far as they are named.
 const CANDIDATES_SHOWN_MAX: usize = 5;
@@ -56,7 +51,7 @@ pub(crate) async fn select(source: &Source, wanted: &Selection, output: &Output)
     let runs = source.runs(thread_id.as_deref()).await?;
     match &wanted.run {
         Some(run) => {
-            let run = named_run(&runs, run.as_str())?;
+            let run = named_run(source, &runs, run.as_str())?;
             warn_of_abandoned(source, [run], output);
             Ok(Selected {
                 thread_id: run.thread_id.clone(),
@@ -65,7 +60,7 @@ pub(crate) async fn select(source: &Source, wanted: &Selection, output: &Output)
             })
         }
         None => {
-            let newest = runs.first().ok_or_else(no_runs)?;
+            let newest = runs.first().ok_or_else(|| no_runs(source))?;
             output.note(&format!("thread {}, of the newest run {}", newest.thread_id, newest.run_id));
             warn_of_abandoned(source, [newest], output);
             Ok(Selected { thread_id: newest.thread_id.clone(), run_id: None, is_newest: true })
@@ -80,15 +75,15 @@ pub(crate) fn warn_of_abandoned<'a>(
     output: &Output,
 ) {
     for run in runs.into_iter().filter(|run| source.is_abandoned(run)) {
-        let (run_id, program) = (&run.run_id, program());
-        output.warn(&format!("run {run_id} was cut off before its end; `{program} serve` goes on with it"));
+        let (run_id, serve) = (&run.run_id, source.suggested("serve"));
+        output.warn(&format!("run {run_id} was cut off before its end; {serve} goes on with it"));
     }
 }
 
 /// The whole id of a thread.
 pub(crate) async fn thread_id(source: &Source, wanted: &str) -> anyhow::Result<String> {
     let threads = source.threads().await?;
-    let hint = format!("`{} threads` lists them", program());
+    let hint = format!("{} lists them", source.suggested("threads"));
     match pick(threads.iter().map(|thread| thread.thread_id.as_str()), wanted) {
         Picked::One(id) => Ok(id.to_owned()),
         Picked::None => Err(Failure::not_found(format!("no thread {wanted}")).hint(hint).into()),
@@ -97,8 +92,8 @@ pub(crate) async fn thread_id(source: &Source, wanted: &str) -> anyhow::Result<S
 }
 
 /// The run, the newest when an id was used on several threads.
-fn named_run<'a>(runs: &'a [Run], wanted: &str) -> anyhow::Result<&'a Run> {
-    let hint = format!("`{} runs` lists them", program());
+fn named_run<'a>(source: &Source, runs: &'a [Run], wanted: &str) -> anyhow::Result<&'a Run> {
+    let hint = format!("{} lists them", source.suggested("runs"));
     let missing = || Failure::not_found(format!("no run {wanted}")).hint(hint);
     match pick(runs.iter().map(|run| run.run_id.as_str()), wanted) {
         Picked::One(id) => Ok(runs.iter().find(|run| run.run_id == id).ok_or_else(missing)?),
@@ -107,8 +102,12 @@ fn named_run<'a>(runs: &'a [Run], wanted: &str) -> anyhow::Result<&'a Run> {
     }
 }
 
-fn no_runs() -> Failure {
-    Failure::not_found("there are no runs yet").hint(format!("run `{} demo` first", program()))
+fn no_runs(source: &Source) -> Failure {
+    let first = match source {
+        Source::Folder(_) => source.suggested("demo"),
+        Source::Server(_) => source.suggested("run PROMPT"),
+    };
+    Failure::not_found("there are no runs yet").hint(format!("run {first} first"))
 }
 
 /// Finds a delegation by its task id, its delegation id or the beginning of either. When nothing
@@ -121,35 +120,45 @@ pub(crate) async fn select_task(
 ) -> anyhow::Result<SelectedTask> {
     let selected = select(source, wanted, output).await?;
     let run_id = selected.run_id.as_deref();
-    if let Some(found) = task_of(source, &selected.thread_id, run_id, task).await? {
+    if let Some(found) = task_of(source, &selected.thread_id, run_id, task, output).await? {
         return Ok(SelectedTask::new(selected.thread_id, found));
     }
     if selected.is_newest {
         for other in other_threads(source, &selected.thread_id).await? {
-            if let Some(found) = task_of(source, &other, None, task).await? {
+            if let Some(found) = task_of(source, &other, None, task, output).await? {
                 output.note(&format!("{task} is in thread {other}"));
                 return Ok(SelectedTask::new(other, found));
             }
         }
     }
-    Err(no_task(task, &selected).into())
+    Err(no_task(source, task, &selected).into())
 }
 
 /// The id by which the events of a delegation of this thread or run are found.
-pub(crate) async fn task_within(source: &Source, selected: &Selected, task: &str) -> anyhow::Result<String> {
-    match task_of(source, &selected.thread_id, selected.run_id.as_deref(), task).await? {
+pub(crate) async fn task_within(
+    source: &Source,
+    selected: &Selected,
+    task: &str,
+    output: &Output,
+) -> anyhow::Result<String> {
+    match task_of(source, &selected.thread_id, selected.run_id.as_deref(), task, output).await? {
         Some(found) => Ok(found.delegation_id),
-        None => Err(no_task(task, selected).into()),
+        None => Err(no_task(source, task, selected).into()),
     }
 }
 
-fn no_task(task: &str, selected: &Selected) -> Failure {
+fn no_task(source: &Source, task: &str, selected: &Selected) -> Failure {
     let place = match &selected.run_id {
         Some(run_id) => format!("run {run_id}"),
         None => format!("thread {}", selected.thread_id),
     };
     let missing = Failure::not_found(format!("no delegation {task} in {place}"));
-    missing.hint(format!("`{} ledger` lists them", program()))
+    let option = match &selected.run_id {
+        Some(run_id) => format!(" --run {run_id}"),
+        None if selected.is_newest => String::new(),
+        None => format!(" --thread {}", selected.thread_id),
+    };
+    missing.hint(format!("{} lists them", source.suggested(&format!("ledger{option}"))))
 }
 
 async fn other_threads(source: &Source, known: &str) -> anyhow::Result<Vec<String>> {
@@ -163,25 +172,44 @@ async fn task_of(
     thread_id: &str,
     run_id: Option<&str>,
     task: &str,
+    output: &Output,
 ) -> anyhow::Result<Option<Delegation>> {
     let delegations = source.ledger(thread_id, run_id, None).await?;
-    named_task(delegations, task)
+    let mut named = named_tasks(&delegations, task)?;
+    let newest = named.pop();
+    if let (Some(newest), false) = (newest, named.is_empty()) {
+        output.warn(&several(&named, newest));
+    }
+    Ok(newest.cloned())
 }
 
-/// The delegation of this name. A task id may repeat across runs: then the newest is meant.
-fn named_task(delegations: Vec<Delegation>, wanted: &str) -> anyhow::Result<Option<Delegation>> {
-    if let Some(exact) =
-        delegations.iter().rev().find(|one| one.task_id == wanted || one.delegation_id == wanted)
-    {
-        return Ok(Some(exact.clone()));
+/// What a person is told when a task id stands for several delegations: which there are, and which
+/// one this is.
+fn several(older: &[&Delegation], newest: &Delegation) -> String {
+    let ids = older.iter().rev().take(CANDIDATES_SHOWN_MAX).map(|one| one.delegation_id.as_str());
+    let others = ids.collect::<Vec<_>>().join(", ");
+    let more = if older.len() > CANDIDATES_SHOWN_MAX { ", …" } else { "" };
+    format!(
+        "there are {} delegations with the task id {}: this is the newest, {}; name another by its delegation id: {others}{more}",
+        older.len() + 1,
+        printable::line(&newest.task_id),
+        newest.delegation_id,
+    )
+}
+
+/// The delegations of this name, in the order of the ledger. A task id may repeat, within a run too.
+fn named_tasks<'a>(delegations: &'a [Delegation], wanted: &str) -> anyhow::Result<Vec<&'a Delegation>> {
+    let of = |id: &str| -> Vec<&Delegation> {
+        delegations.iter().filter(|one| one.task_id == id || one.delegation_id == id).collect()
+    };
+    let exact = of(wanted);
+    if !exact.is_empty() {
+        return Ok(exact);
     }
     let ids = delegations.iter().flat_map(|one| [one.task_id.as_str(), one.delegation_id.as_str()]);
     match pick(ids, wanted) {
-        Picked::None => Ok(None),
-        Picked::One(id) => {
-            let found = delegations.iter().rev().find(|one| one.task_id == id || one.delegation_id == id);
-            Ok(found.cloned())
-        }
+        Picked::None => Ok(Vec::new()),
+        Picked::One(id) => Ok(of(id)),
         Picked::Several(ids) => Err(ambiguous("delegations", wanted, &ids).into()),
     }
 }
@@ -194,9 +222,14 @@ enum Picked<'a> {
     Several(Vec<&'a str>),
 }
 
-/// The id that is the name or, if there is none, the only one that begins with it.
+/// The id that is the name or, if there is none, the only one that begins with it. A name as tables
+/// show it, cut in its middle, gives both ends.
 fn pick<'a>(ids: impl Iterator<Item = &'a str>, wanted: &str) -> Picked<'a> {
-    let begin: BTreeSet<&str> = ids.filter(|id| id.starts_with(wanted)).collect();
+    let ends = wanted.split_once('…');
+    let is_meant = |id: &str| {
+        id.starts_with(wanted) || ends.is_some_and(|(start, end)| id.starts_with(start) && id.ends_with(end))
+    };
+    let begin: BTreeSet<&str> = ids.filter(|id| is_meant(id)).collect();
     if let Some(exact) = begin.get(wanted) {
         return Picked::One(exact);
     }
@@ -221,6 +254,7 @@ mod tests {
     use crate::{
         failure::{Exit, exit_of, explain},
         render::samples,
+        source::Server,
     };
 
     #[track_caller]
@@ -236,24 +270,62 @@ mod tests {
         check(&["abc", "abd"], "ab", Picked::Several(vec!["abc", "abd"]));
         check(&["abc", "abc"], "ab", Picked::One("abc"));
         check(&["abc"], "b", Picked::None);
+        check(&["call_12_1", "call_12_2"], "call_…2_2", Picked::One("call_12_2"));
+        check(&["call_12_1", "call_13_1"], "call_…_1", Picked::Several(vec!["call_12_1", "call_13_1"]));
         check(&[], "b", Picked::None);
     }
 
     #[test]
     fn an_ambiguous_name_lists_what_it_could_mean() {
-        let error = named_run(&samples::runs(), "0193a1b2").unwrap_err();
+        let error = named_run(&server(), &samples::runs(), "0193a1b2").unwrap_err();
         assert_eq!(exit_of(&error), Exit::Usage);
         assert!(explain(&error).starts_with("error: 2 runs begin with 0193a1b2: 0193a1b2-c3d4-7000"));
-        assert_eq!(exit_of(&named_run(&samples::runs(), "nope").unwrap_err()), Exit::NotFound);
+        assert_eq!(exit_of(&named_run(&server(), &samples::runs(), "nope").unwrap_err()), Exit::NotFound);
+    }
+
+    fn server() -> Source {
+        Source::Server(Server::new("http://h:1").unwrap())
     }
 
     #[test]
-    fn a_task_id_that_repeats_means_the_newest() {
+    fn a_hint_asks_in_the_same_place() {
+        let selected = |run: Option<&str>, is_newest| Selected {
+            thread_id: "t".into(),
+            run_id: run.map(str::to_owned),
+            is_newest,
+        };
+        for (selected, command) in [
+            (selected(None, true), "ledger"),
+            (selected(None, false), "ledger --thread t"),
+            (selected(Some("r"), false), "ledger --run r"),
+        ] {
+            let text = explain(&no_task(&server(), "nope", &selected).into());
+            assert!(text.ends_with(&format!("{command} --server http://h:1` lists them")), "{text}");
+        }
+        for error in [named_run(&server(), &[], "nope").unwrap_err(), no_runs(&server()).into()] {
+            assert!(explain(&error).contains(" --server http://h:1`"), "{}", explain(&error));
+        }
+    }
+
+    #[test]
+    fn a_task_id_that_repeats_means_the_newest_and_says_so() {
         let mut delegations = samples::ledger();
         delegations[2].task_id = "call_1".into();
-        let found = named_task(delegations.clone(), "call_1").unwrap().unwrap();
-        assert_eq!(found.subagent_type, "bash");
-        assert_eq!(named_task(delegations.clone(), "call_2").unwrap().as_ref(), Some(&delegations[1]));
-        assert_eq!(named_task(delegations, "call_9").unwrap(), None);
+        for (place, delegation) in delegations.iter_mut().enumerate() {
+            delegation.delegation_id = format!("d{place}");
+        }
+        let named = |wanted| -> Vec<String> {
+            let named = named_tasks(&delegations, wanted).unwrap();
+            named.iter().map(|one| one.delegation_id.clone()).collect()
+        };
+        assert_eq!(named("call_1"), ["d0", "d2"]);
+        assert_eq!(named("d0"), ["d0"]);
+        assert_eq!(named("call_2"), ["d1"]);
+        assert!(named("call_9").is_empty());
+        assert_eq!(exit_of(&named_tasks(&delegations, "call").unwrap_err()), Exit::Usage);
+        assert_eq!(
+            several(&[&delegations[0]], &delegations[2]),
+            "there are 2 delegations with the task id call_1: this is the newest, d2; name another by its delegation id: d0"
+        );
     }
 }

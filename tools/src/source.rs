@@ -52,6 +52,15 @@ impl Source {
         }
     }
 
+    /// A command to try that asks in the same place, ready to be pasted.
+    pub(crate) fn suggested(&self, command: &str) -> String {
+        let options = match self {
+            Self::Folder(folder) => folder.options().to_owned(),
+            Self::Server(server) => server.option(),
+        };
+        format!("`{} {command}{options}`", program())
+    }
+
     /// Releases the data folder.
     pub(crate) async fn close(self) {
         match self {

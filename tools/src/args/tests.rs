@@ -53,7 +53,11 @@ fn what_makes_no_sense_is_refused() {
     check_refused("dance", ErrorKind::InvalidSubcommand);
     check_refused("run", ErrorKind::MissingRequiredArgument);
     check_refused("ledger --thread ../x", ErrorKind::ValueValidation);
-    check_refused("events --after-seq -1", ErrorKind::UnknownArgument);
+    check_refused("events --after-seq -1", ErrorKind::ValueValidation);
+    check_refused("runs --limit -1", ErrorKind::ValueValidation);
+    check_refused("ledger --as-of 0", ErrorKind::ValueValidation);
+    check_refused("card c --as-of -3", ErrorKind::ValueValidation);
+    check_refused("runs --thread t --as-of 0", ErrorKind::ValueValidation);
     check_refused("events --limit many", ErrorKind::ValueValidation);
     check_refused("serve --listen nowhere", ErrorKind::ValueValidation);
     check_refused("ledger --server http://x --data d", ErrorKind::ArgumentConflict);

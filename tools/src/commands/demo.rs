@@ -22,6 +22,7 @@ use crate::{
         tone::{Tone, bold, paint},
         units,
     },
+    screen::Screen,
     source::{Folder, Source},
 };
 
@@ -124,7 +125,7 @@ impl Ending {
 
     /// Commands to try, with the ids of this demo in them.
     fn next(&self, context: &Context) -> String {
-        let (program, data) = (quoted(Path::new(program())), context.data_option());
+        let (program, data) = (quoted(Path::new(program())), context.place_options());
         let mut commands = vec![
             (format!("{program} events{data}"), "what happened, in order"),
             (format!("{program} ledger{data}"), "what was delegated, and what came of it"),
@@ -138,14 +139,23 @@ impl Ending {
             commands.push((format!("{program} card{data} {}", quoted(Path::new(&task.task_id))), why));
         }
         commands.push((format!("{program} serve{data}"), "the same over HTTP, and then:"));
-        let width = commands.iter().map(|(command, _)| command.chars().count()).max().unwrap_or(0);
-        let lines = commands.iter().map(|(command, why)| {
-            let why = paint(&format!("# {why}"), Tone::Dim, context.output.screen.colours);
-            format!("  {command:<width$}  {why}")
-        });
+        let lines = explained(context.output.screen, &commands);
         let curl = format!("  curl http://127.0.0.1:8700/api/threads/{}/delegations", self.run.thread_id);
-        lines.chain([curl]).collect::<Vec<_>>().join("\n")
+        lines.into_iter().chain([curl]).collect::<Vec<_>>().join("\n")
     }
+}
+
+/// Commands with what they are for: beside them, or above where the screen is too narrow for that.
+fn explained(screen: Screen, commands: &[(String, &str)]) -> Vec<String> {
+    let longest = |chars: fn(&(String, &str)) -> usize| commands.iter().map(chars).max().unwrap_or(0);
+    let width = longest(|(command, _)| command.chars().count());
+    let whole = width + longest(|(_, why)| why.chars().count()) + "    # ".len();
+    let is_wide = screen.width.is_none_or(|width| whole <= usize::from(width));
+    let line = |(command, why): &(String, &str)| {
+        let why = paint(&format!("# {why}"), Tone::Dim, screen.colours);
+        if is_wide { format!("  {command:<width$}  {why}") } else { format!("  {why}\n  {command}") }
+    };
+    commands.iter().map(line).collect()
 }
 
 /// The files that the demo's agents left for the person.
@@ -155,4 +165,18 @@ fn outputs(data: &Path, thread_id: &ThreadId) -> anyhow::Result<Vec<PathBuf>> {
     let mut files: Vec<PathBuf> = entries.filter_map(Result::ok).map(|entry| entry.path()).collect();
     files.sort();
     Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_explained_where_there_is_room() {
+        let commands = [("remit events".to_owned(), "what happened"), ("remit serve".to_owned(), "the same")];
+        let shown = |width| explained(Screen::plain(width), &commands).join("\n");
+        assert_eq!(shown(Some(40)), "  remit events  # what happened\n  remit serve   # the same");
+        assert_eq!(shown(Some(30)), "  # what happened\n  remit events\n  # the same\n  remit serve");
+        assert_eq!(shown(None), shown(Some(40)));
+    }
 }

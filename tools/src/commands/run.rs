@@ -5,7 +5,7 @@ use contracts::wire::{
     delegation::Delegation,
     run::{Configurable, CreateRun, InputMessage, Run, RunConfig, RunInput},
 };
-use domain::{event::RunStatus, ids::RunId, message::HumanMessage};
+use domain::{event::RunStatus, ids::RunId, limits::PROMPT_CHARS_MAX, message::HumanMessage};
 use runtime::RunRequest;
 use serde::Serialize;
 use serde_json::Value;
@@ -32,10 +32,26 @@ struct Outcome<'a> {
 
 /// Gives a lead one task and watches it to its end. Only success is success.
 pub(super) async fn run(context: &Context, arguments: RunArguments) -> anyhow::Result<Exit> {
+    // Before a thread is made for it.
+    check_prompt(&arguments.prompt)?;
     match &context.global.server {
         Some(url) => run_there(context, &Server::new(url)?, arguments).await,
         None => run_here(context, arguments).await,
     }
+}
+
+/// Refuses what no run can be started with.
+fn check_prompt(prompt: &str) -> anyhow::Result<()> {
+    if prompt.trim().is_empty() {
+        let refusal = Failure::usage("the prompt holds no message with text");
+        return Err(refusal.hint("say in words what to do: remit run \"What is in this folder?\"").into());
+    }
+    let chars = prompt.chars().count();
+    if chars > PROMPT_CHARS_MAX {
+        let refusal = format!("the prompt has {chars} characters, and at most {PROMPT_CHARS_MAX} fit");
+        return Err(Failure::usage(refusal).hint("write long material to a file and name it").into());
+    }
+    Ok(())
 }
 
 async fn run_here(context: &Context, arguments: RunArguments) -> anyhow::Result<Exit> {
@@ -59,7 +75,7 @@ async fn run_here(context: &Context, arguments: RunArguments) -> anyhow::Result<
 async fn run_on(context: &Context, host: &Host, arguments: RunArguments) -> anyhow::Result<Exit> {
     let thread_id = match &arguments.thread {
         Some(thread) => {
-            let folder = Source::Folder(Box::new(Folder::of(host.log.clone(), host.views()?)));
+            let folder = Source::Folder(Box::new(Folder::of(host.log.clone(), host.views()?).named(context)));
             select::thread_id(&folder, thread.as_str()).await?.parse()?
         }
         None => host.create_thread(arguments.dir.as_deref()).await?,
@@ -152,4 +168,18 @@ pub(super) fn ended(context: &Context, progress: &Progress) -> Exit {
         }
     });
     Exit::Failed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::exit_of;
+
+    #[test]
+    fn a_prompt_says_something_and_not_too_much() {
+        for bad in [String::new(), " \n".into(), "ä".repeat(PROMPT_CHARS_MAX + 1)] {
+            assert_eq!(exit_of(&check_prompt(&bad).unwrap_err()), Exit::Usage);
+        }
+        assert!(check_prompt("What?").is_ok() && check_prompt(&"ä".repeat(PROMPT_CHARS_MAX)).is_ok());
+    }
 }

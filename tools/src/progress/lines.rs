@@ -1,10 +1,10 @@
 //! The lines of a run: state, last tool, turns, tokens and time, for the lead and each delegation.
 
-use contracts::wire::delegation::{DelegationStatus, StopReason};
-use domain::{card::CardHead, event::RunStatus, ledger::LedgerStatus, status_contract};
+use contracts::wire::delegation::DelegationStatus;
+use domain::{card::CardHead, event::RunStatus, ledger::LedgerStatus};
 use jiff::Timestamp;
 
-use super::{Changed, Progress};
+use super::{Changed, Progress, Wait};
 use crate::{
     render::{
         printable, status,
@@ -19,12 +19,12 @@ use crate::{
 const DESCRIPTION_CHARS_MAX: usize = 60;
 
 const COLUMNS: [Column; 7] = [
-    Column::text(""),
+    Column::words(""),
     Column::text("").at_least(11),
-    Column::text("").at_least(10),
-    Column::number(""),
-    Column::number(""),
-    Column::number("").at_least(5),
+    Column::words("").at_least(10).dropped_as(1),
+    Column::number("").dropped_as(0),
+    Column::number("").dropped_as(2),
+    Column::number("").at_least(5).dropped_as(3),
     Column::flexible(""),
 ];
 
@@ -38,13 +38,29 @@ struct Line {
     tokens: Option<u64>,
     ms: Option<u64>,
     what: String,
+    /// What it waits for, if it does.
+    wait: Option<String>,
 }
 
 /// All lines, aligned and cut to the screen: the lead's first.
 pub(crate) fn aligned(screen: Screen, progress: &Progress, now: Timestamp) -> Vec<String> {
-    let lines = std::iter::once(lead_line(progress, now))
-        .chain(progress.delegations().map(|head| delegation_line(head, now)));
-    let rows = lines.map(|line| {
+    let delegations = progress.delegations().enumerate();
+    let lines: Vec<Line> = std::iter::once(lead_line(progress, now))
+        .chain(delegations.map(|(place, head)| delegation_line(head, progress.wait(place), now)))
+        .collect();
+    let mut columns = COLUMNS;
+    // What somebody waits for is more important than what else there is to see.
+    if let (Some(last), Some(wait)) = (
+        columns.last_mut(),
+        lines.iter().filter_map(|line| line.wait.as_ref()).map(|wait| wait.chars().count()).max(),
+    ) {
+        *last = last.at_least(wait);
+    }
+    let rows = lines.into_iter().map(|line| {
+        let what = match line.wait {
+            Some(wait) => Cell::toned(wait, Tone::Warn),
+            None => Cell::toned(line.what, Tone::Dim),
+        };
         vec![
             Cell::new(line.who),
             Cell::toned(line.state.0, line.state.1),
@@ -52,10 +68,10 @@ pub(crate) fn aligned(screen: Screen, progress: &Progress, now: Timestamp) -> Ve
             Cell::new(turns(line.turns)),
             Cell::new(tokens(line.tokens)),
             Cell::new(line.ms.map(units::duration).unwrap_or_default()),
-            Cell::toned(line.what, Tone::Dim),
+            what,
         ]
     });
-    untitled(screen, &COLUMNS, rows.collect()).lines().map(ToOwned::to_owned).collect()
+    untitled(screen, &columns, rows.collect()).lines().map(ToOwned::to_owned).collect()
 }
 
 /// The line that an event changed, without any layout: for a pipe or a file.
@@ -63,7 +79,7 @@ pub(crate) fn plain(progress: &Progress, changed: Changed, now: Timestamp) -> Op
     let line = match changed {
         Changed::Nothing => return None,
         Changed::Lead => lead_line(progress, now),
-        Changed::Delegation(place) => delegation_line(progress.delegation(place)?, now),
+        Changed::Delegation(place) => delegation_line(progress.delegation(place)?, progress.wait(place), now),
     };
     let mut parts = vec![printable::line(&line.who)];
     if !line.what.is_empty() {
@@ -74,7 +90,14 @@ pub(crate) fn plain(progress: &Progress, changed: Changed, now: Timestamp) -> Op
     parts.extend((line.turns > 0).then(|| turns(line.turns)));
     parts.extend(line.tokens.map(|count| tokens(Some(count))));
     parts.extend(line.ms.map(units::duration));
+    parts.extend(line.wait);
     Some(parts.join("  "))
+}
+
+/// Whole seconds, and never none: a person reads it while the time runs.
+fn waiting(wait: &Wait) -> String {
+    let seconds = wait.ms.div_ceil(1_000).max(1);
+    format!("waiting {seconds} s to ask again ({})", printable::line(&wait.reason))
 }
 
 fn turns(count: u32) -> String {
@@ -95,13 +118,13 @@ fn lead_line(progress: &Progress, now: Timestamp) -> Line {
         tokens: lead.usage.map(|usage| usage.total_tokens),
         ms: lead.started_at.map(|from| units::elapsed_ms(from, lead.ended_at.unwrap_or(now))),
         what: String::new(),
+        wait: lead.wait.as_ref().map(waiting),
     }
 }
 
-fn delegation_line(head: &CardHead, now: Timestamp) -> Line {
+fn delegation_line(head: &CardHead, wait: Option<&Wait>, now: Timestamp) -> Line {
     let entry = &head.entry;
-    let stopped_by =
-        entry.stop_reason.map(|reason| status::short_stop_reason(wire_reason(reason)).to_owned());
+    let stopped_by = entry.stop_reason.map(|reason| format!("({})", reason.label()));
     Line {
         who: entry.subagent_type.clone(),
         state: status::delegation(wire_status(entry.status)),
@@ -110,6 +133,7 @@ fn delegation_line(head: &CardHead, now: Timestamp) -> Line {
         tokens: entry.usage.map(|usage| usage.total_tokens),
         ms: entry.started_at.map(|from| units::elapsed_ms(from, entry.ended_at.unwrap_or(now))),
         what: entry.description.clone(),
+        wait: wait.map(waiting),
     }
 }
 
@@ -135,13 +159,5 @@ const fn wire_status(status: LedgerStatus) -> DelegationStatus {
         LedgerStatus::TimedOut => DelegationStatus::TimedOut,
         LedgerStatus::PollingTimedOut => DelegationStatus::PollingTimedOut,
         LedgerStatus::Refused => DelegationStatus::Refused,
-    }
-}
-
-const fn wire_reason(reason: status_contract::StopReason) -> StopReason {
-    match reason {
-        status_contract::StopReason::TokenCapped => StopReason::TokenCapped,
-        status_contract::StopReason::TurnCapped => StopReason::TurnCapped,
-        status_contract::StopReason::LoopCapped => StopReason::LoopCapped,
     }
 }

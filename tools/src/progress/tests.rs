@@ -95,6 +95,33 @@ fn every_delegation_has_a_line() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
+fn retried(seq: u64, delegation: Option<u128>) -> Logged {
+    let content = json!({
+        "caller": if delegation.is_some() { "subagent:general-purpose" } else { "lead_agent" },
+        "model_name": "local", "attempt": 1, "max_attempts": 4, "wait_ms": 3_400, "reason": "rate_limit",
+        "message": "busy",
+    });
+    logged(seq, delegation, Event::parse("llm.retry", &content.to_string()).unwrap().unwrap())
+}
+
+#[test]
+fn who_waits_for_its_model_says_so_until_the_reply() {
+    let mut events = history();
+    events.extend([retried(7, None), retried(8, Some(1))]);
+    let waiting = folded(&events);
+    let shown =
+        [60, 80, 110].map(|width| lines::aligned(Screen::plain(Some(width)), &waiting, at(9)).join("\n"));
+    insta::assert_snapshot!(shown.join("\n\n"));
+    let plain = |changed| lines::plain(&waiting, changed, at(9)).unwrap();
+    for changed in [Changed::Lead, Changed::Delegation(0)] {
+        assert!(plain(changed).ends_with("waiting 4 s to ask again (rate_limit)"), "{}", plain(changed));
+    }
+    events.push(logged(9, None, Event::Model(ModelEvent::AiResponse(reply("Go on.", None)))));
+    events.push(said(10, 1, Some("ls")));
+    let replied = folded(&events);
+    assert_eq!((replied.lead().wait.as_ref(), replied.wait(0)), (None, None));
+}
+
 #[test]
 fn a_pipe_gets_the_changed_line_only() {
     let mut progress = Progress::new(run_id());

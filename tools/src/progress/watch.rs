@@ -17,10 +17,18 @@ use crate::{
 /// How often running times are brought up to date: often enough for a tenth of a second to move.
 const TICK: Duration = Duration::from_millis(100);
 
+/// What is seen of a run.
+pub(crate) enum Seen {
+    /// An event of its thread.
+    Event(Box<Logged>),
+    /// Something about the watching itself that the person should know.
+    Notice(String),
+}
+
 /// A run that somebody watches.
 pub(crate) trait Watched {
-    /// The next event of the thread; none when there will be no more.
-    async fn next(&mut self) -> anyhow::Result<Option<Logged>>;
+    /// What is seen next; none when there will be no more. A call that is cancelled loses nothing.
+    async fn next(&mut self) -> anyhow::Result<Option<Seen>>;
 
     /// Asks for the run's end. It still comes as an event.
     async fn cancel(&mut self) -> anyhow::Result<()>;
@@ -39,10 +47,22 @@ pub(crate) async fn watch(
     let mut is_cancelled = false;
     while progress.ending().is_none() {
         tokio::select! {
-            event = watched.next() => {
-                let Some(event) = event? else {
-                    lines.finish();
-                    return Err(Failure::new(Exit::Failed, "the events stopped before the run had ended").into());
+            seen = watched.next() => {
+                let event = match seen {
+                    Ok(Some(Seen::Event(event))) => event,
+                    Ok(Some(Seen::Notice(notice))) => {
+                        lines.message(&notice);
+                        continue;
+                    }
+                    Ok(None) => {
+                        lines.finish();
+                        let stopped = "the events stopped before the run had ended";
+                        return Err(Failure::new(Exit::Failed, stopped).into());
+                    }
+                    Err(error) => {
+                        lines.finish();
+                        return Err(error);
+                    }
                 };
                 let changed = progress.take(&event);
                 if let Some(line) = lines.show(&progress, changed, Timestamp::now()) {
@@ -76,8 +96,8 @@ mod tests {
     struct Listed(Vec<Logged>);
 
     impl Watched for Listed {
-        async fn next(&mut self) -> anyhow::Result<Option<Logged>> {
-            Ok(self.0.pop())
+        async fn next(&mut self) -> anyhow::Result<Option<Seen>> {
+            Ok(self.0.pop().map(|event| Seen::Event(Box::new(event))))
         }
 
         async fn cancel(&mut self) -> anyhow::Result<()> {

@@ -20,8 +20,8 @@ const PROMPT_CHARS_MAX: usize = 400;
 const ARGS_CHARS_MAX: usize = 200;
 
 const FACTS: [Column; 2] = [Column::text(""), Column::flexible("")];
-const STEPS: [Column; 3] = [Column::number(""), Column::text(""), Column::flexible("")];
-const CHECKS: [Column; 3] = [Column::text(""), Column::text(""), Column::flexible("")];
+const STEPS: [Column; 3] = [Column::number(""), Column::words(""), Column::flexible("")];
+const CHECKS: [Column; 3] = [Column::text(""), Column::flexible(""), Column::flexible("")];
 
 /// The card as text.
 pub(crate) fn card(screen: Screen, card: &Card) -> String {

@@ -19,9 +19,9 @@ const SHOWN_ELSEWHERE: [&str; 3] = ["task_id", "run_id", "response_metadata"];
 
 const COLUMNS: [Column; 5] = [
     Column::number("SEQ").at_least(5),
-    Column::text("TIME (UTC)").at_least(12),
-    Column::text("EVENT").at_least(20),
-    Column::text("TASK").at_least(8),
+    Column::text("TIME (UTC)").at_least(12).dropped_as(0),
+    Column::words("EVENT").at_least(20),
+    Column::id("TASK").at_least(11).dropped_as(1),
     Column::flexible("CONTENT"),
 ];
 
@@ -86,7 +86,10 @@ mod tests {
 
     #[test]
     fn events_have_a_line_each() {
-        insta::assert_snapshot!(page(Screen::plain(Some(100)), &samples::events(), true));
+        for width in [40, 80, 120] {
+            let shown = page(Screen::plain(Some(width)), &samples::events(), true);
+            insta::assert_snapshot!(format!("events_on_{width}_columns"), shown);
+        }
     }
 
     #[test]

@@ -14,14 +14,14 @@ use crate::screen::Screen;
 const DIGEST_CHARS: usize = 12;
 
 const COLUMNS: [Column; 8] = [
-    Column::text("TASK"),
+    Column::id("TASK"),
     Column::text("RECEIPT"),
-    Column::text("TOOL"),
+    Column::words("TOOL"),
     Column::text("OUTCOME"),
-    Column::number("TIME"),
-    Column::number("OUTPUT"),
-    Column::text("OUTPUT SHA-256"),
-    Column::number("SEQ"),
+    Column::number("TIME").dropped_as(2),
+    Column::number("OUTPUT").dropped_as(1),
+    Column::text("OUTPUT SHA-256").dropped_as(0),
+    Column::number("SEQ").dropped_as(3),
 ];
 
 /// The receipts of several delegations, each with its task.
@@ -66,6 +66,9 @@ mod tests {
     fn receipts_name_their_task() {
         let listed: Vec<_> =
             samples::card().receipts.into_iter().map(|receipt| ("call_1".to_owned(), receipt)).collect();
-        insta::assert_snapshot!(receipts(Screen::plain(Some(100)), &listed));
+        for width in [40, 80, 100] {
+            let shown = receipts(Screen::plain(Some(width)), &listed);
+            insta::assert_snapshot!(format!("receipts_on_{width}_columns"), shown);
+        }
     }
 }

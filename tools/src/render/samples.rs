@@ -23,7 +23,7 @@ pub(crate) fn usage(total_tokens: u64) -> Usage {
 fn delegation(task: &str, description: &str, status: DelegationStatus) -> Delegation {
     Delegation {
         task_id: task.into(),
-        delegation_id: format!("0193a1b2-c3d4-7000-8000-0000000000{}", task.len()),
+        delegation_id: format!("0193a1b2-c3d4-7{}00-8000-000000000000", task.trim_start_matches("call_")),
         run_id: RUN.into(),
         description: description.into(),
         subagent_type: "general-purpose".into(),
@@ -95,7 +95,7 @@ pub(crate) fn runs() -> Vec<Run> {
         seq: 40,
     };
     let failed = Run {
-        run_id: "0193a1b2-c3d4-7000-8000-000000000002".into(),
+        run_id: "0193a1b2-c3d5-7000-8000-000000000002".into(),
         status: RunStatus::Error,
         stop_reason: None,
         result: None,

@@ -1,7 +1,7 @@
 //! Ids as short as they can be without being mistaken for each other.
 
-/// Shorter is not recognisable. Ids made within a minute of each other share the first eight.
-const CHARS_MIN: usize = 8;
+/// The time in an id, to the millisecond: ids that are not listed beside it begin otherwise too.
+const CHARS_MIN: usize = 13;
 
 /// Each id cut to the least common length at which different ids differ.
 pub(crate) fn shortened<'a>(ids: impl IntoIterator<Item = &'a str>) -> Vec<String> {
@@ -36,9 +36,13 @@ mod tests {
     #[test]
     fn ids_are_cut_where_they_differ() {
         check(&[], &[]);
-        check(&["0193a1b2-c3d4-7000"], &["0193a1b2"]);
+        check(&["0193a1b2-c3d4-7000"], &["0193a1b2-c3d4"]);
         check(&["0193a1b2-c3d4-7000", "0193a1b2-c3d5-7000"], &["0193a1b2-c3d4", "0193a1b2-c3d5"]);
-        check(&["0193a1b2-c3d4", "0193a1b2-c3d4"], &["0193a1b2", "0193a1b2"]);
+        check(
+            &["0193a1b2-c3d4-7000-80", "0193a1b2-c3d4-7000-81"],
+            &["0193a1b2-c3d4-7000-80", "0193a1b2-c3d4-7000-81"],
+        );
+        check(&["0193a1b2-c3d4-7", "0193a1b2-c3d4-7"], &["0193a1b2-c3d4", "0193a1b2-c3d4"]);
         check(&["short", "other"], &["short", "other"]);
         check(&["r", "r-1"], &["r", "r-1"]);
     }

@@ -43,22 +43,23 @@ pub(crate) const fn delegation(status: DelegationStatus) -> (&'static str, Tone)
     }
 }
 
-/// The guard that ended a subagent early.
+/// The guard that ended a subagent early, in the words of the status contract.
 pub(crate) const fn stop_reason(reason: StopReason) -> &'static str {
+    use domain::status_contract::StopReason as Contract;
     match reason {
-        StopReason::TokenCapped => "token budget",
-        StopReason::TurnCapped => "turn budget",
-        StopReason::LoopCapped => "repeated tool-call loop",
+        StopReason::TokenCapped => Contract::TokenCapped.label(),
+        StopReason::TurnCapped => Contract::TurnCapped.label(),
+        StopReason::LoopCapped => Contract::LoopCapped.label(),
     }
 }
 
-/// The same, for lists: what it ran out of.
-pub(crate) const fn short_stop_reason(reason: StopReason) -> &'static str {
-    match reason {
-        StopReason::TokenCapped => "(tokens)",
-        StopReason::TurnCapped => "(turns)",
-        StopReason::LoopCapped => "(loop)",
-    }
+/// A run's state with the guard that ended it early. A reason that this version does not know is
+/// shown as it came.
+pub(crate) fn capped_run(status: RunStatus, reason: Option<&str>) -> (String, Tone) {
+    let (name, tone) = run(status);
+    let Some(reason) = reason else { return (name.to_owned(), tone) };
+    let label = reason.parse().map(domain::status_contract::StopReason::label).unwrap_or(reason);
+    (format!("{name} ({label})"), capped_tone(tone))
 }
 
 /// A delegation's state with the guard that ended it early: `completed (turn budget)`.
@@ -75,15 +76,6 @@ const fn capped_tone(tone: Tone) -> Tone {
     match tone {
         Tone::Good => Tone::Warn,
         Tone::Plain | Tone::Bad | Tone::Warn | Tone::Busy | Tone::Dim => tone,
-    }
-}
-
-/// A delegation's state in a list: `completed (turns)`.
-pub(crate) fn listed_delegation(status: DelegationStatus, reason: Option<StopReason>) -> (String, Tone) {
-    let (name, tone) = delegation(status);
-    match reason {
-        Some(reason) => (format!("{name} {}", short_stop_reason(reason)), capped_tone(tone)),
-        None => (name.to_owned(), tone),
     }
 }
 
@@ -125,5 +117,26 @@ pub(crate) const fn acceptance(verdict: AcceptanceVerdict) -> (&'static str, Ton
         AcceptanceVerdict::Unmet => ("unmet", Tone::Bad),
         AcceptanceVerdict::NotCheckable => ("not checkable", Tone::Dim),
         AcceptanceVerdict::Error => ("error", Tone::Bad),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ended_early_has_one_name_everywhere() {
+        for (wire, reason, label) in [
+            (StopReason::TokenCapped, "token_capped", "token budget"),
+            (StopReason::TurnCapped, "turn_capped", "turn budget"),
+            (StopReason::LoopCapped, "loop_capped", "repeated tool-call loop"),
+        ] {
+            let delegation = capped_delegation(DelegationStatus::Completed, Some(wire));
+            assert_eq!(delegation, (format!("completed ({label})"), Tone::Warn));
+            let run = capped_run(RunStatus::Success, Some(reason));
+            assert_eq!(run, (format!("success ({label})"), Tone::Warn));
+        }
+        assert_eq!(capped_run(RunStatus::Error, Some("moon_full")).0, "error (moon_full)");
+        assert_eq!(capped_run(RunStatus::Error, None).0, "error");
     }
 }

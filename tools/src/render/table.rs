@@ -1,63 +1,117 @@
-//! Aligned columns without borders, cut to the width of the screen.
+//! Aligned columns without borders. Every row is one line, and no line is wider than the screen:
+//! columns give way, and where that is not enough some are left out.
 
-use comfy_table::{
-    Attribute, Cell as TableCell, CellAlignment, ColumnConstraint, ContentArrangement, Row, Table, Width,
-    presets::NOTHING,
+mod layout;
+
+use super::{
+    printable,
+    tone::{Tone, bold, paint},
+    width::{columns, cut, cut_middle},
 };
-
-use super::{printable, tone::Tone};
 use crate::screen::Screen;
 
 /// Space between two columns.
-const GAP: u16 = 2;
-/// A column that gives way keeps this much.
-const FLEXIBLE_MIN: u16 = 11;
-/// Cells are cut at any character, not only between words: a character that no cell holds.
-const NO_DELIMITER: char = '\u{0}';
-/// Without a screen's width, a column that gives way is cut to this, so that a line stays a line.
-const FLEXIBLE_CHARS_MAX: usize = 120;
+const GAP: usize = 2;
+/// Without a screen's width, such as in a file or a pipe, a table has this: a line stays a line.
+/// The JSON form has everything whole.
+pub(crate) const UNLIMITED_WIDTH: u16 = 160;
+/// No column of words is wider, so that one long name does not push the others away.
+const TEXT_COLUMNS_MAX: usize = 40;
+/// No id is wider: a UUID has as many.
+const ID_COLUMNS_MAX: usize = 36;
+/// An id that gives way keeps this much.
+const ID_COLUMNS_MIN: usize = 11;
+/// A word or two are cut only beyond this.
+const TEXT_COLUMNS_MIN: usize = 24;
+/// Words that give way keep this much.
+const WORDS_COLUMNS_MIN: usize = 8;
+/// A text that gives way keeps this much.
+const FLEXIBLE_COLUMNS_MIN: usize = 11;
 
 /// One column.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Column {
     title: &'static str,
     kind: Kind,
-    chars_min: usize,
+    columns_min: usize,
+    dropped_as: Option<u8>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Text,
+    Words,
+    Id,
     Number,
     Flexible,
 }
 
 impl Column {
-    /// Text that is never cut.
+    const fn new(title: &'static str, kind: Kind) -> Self {
+        Self { title, kind, columns_min: 0, dropped_as: None }
+    }
+
+    /// A word or two that say little when they are cut.
     pub(crate) const fn text(title: &'static str) -> Self {
-        Self { title, kind: Kind::Text, chars_min: 0 }
+        Self::new(title, Kind::Text)
+    }
+
+    /// Words that can be cut at the end, such as a name.
+    pub(crate) const fn words(title: &'static str) -> Self {
+        Self::new(title, Kind::Words)
+    }
+
+    /// An id: cut in its middle, because ids often differ at the end only.
+    pub(crate) const fn id(title: &'static str) -> Self {
+        Self::new(title, Kind::Id)
     }
 
     /// Numbers, aligned at the right.
     pub(crate) const fn number(title: &'static str) -> Self {
-        Self { title, kind: Kind::Number, chars_min: 0 }
+        Self::new(title, Kind::Number)
     }
 
-    /// Text that is cut to what is left.
+    /// Text that gets what is left.
     pub(crate) const fn flexible(title: &'static str) -> Self {
-        Self { title, kind: Kind::Flexible, chars_min: 0 }
+        Self::new(title, Kind::Flexible)
     }
 
     /// The column with at least this width, so that several tables stand under each other.
-    pub(crate) const fn at_least(self, chars_min: usize) -> Self {
-        Self { chars_min, ..self }
+    pub(crate) const fn at_least(self, columns_min: usize) -> Self {
+        Self { columns_min, ..self }
     }
 
-    fn padded(self, text: &str) -> String {
-        let width = self.chars_min;
+    /// The column is left out where there is no room for it; the lowest number first.
+    pub(crate) const fn dropped_as(self, order: u8) -> Self {
+        Self { dropped_as: Some(order), ..self }
+    }
+
+    /// How wide a column with cells as wide as this wants to be.
+    fn wanted(self, widest: usize) -> usize {
+        let limit = match self.kind {
+            Kind::Text | Kind::Words => TEXT_COLUMNS_MAX,
+            Kind::Id => ID_COLUMNS_MAX,
+            Kind::Number | Kind::Flexible => usize::MAX,
+        };
+        widest.min(limit).max(self.columns_min)
+    }
+
+    /// The width below which it is of no use.
+    fn needed(self, wanted: usize) -> usize {
+        let least = match self.kind {
+            Kind::Text => TEXT_COLUMNS_MIN,
+            Kind::Number => wanted,
+            Kind::Words => WORDS_COLUMNS_MIN,
+            Kind::Id => ID_COLUMNS_MIN,
+            Kind::Flexible => FLEXIBLE_COLUMNS_MIN,
+        };
+        least.max(self.columns_min).min(wanted)
+    }
+
+    fn fitted(self, text: &str, width: usize) -> String {
         match self.kind {
-            Kind::Number => format!("{text:>width$}"),
-            Kind::Text | Kind::Flexible => format!("{text:<width$}"),
+            Kind::Id => cut_middle(text, width),
+            Kind::Text | Kind::Words | Kind::Number | Kind::Flexible => cut(text, width),
         }
     }
 }
@@ -88,113 +142,66 @@ impl Cell {
 
 /// Lays rows out under their titles.
 pub(crate) fn table(screen: Screen, columns: &[Column], rows: Vec<Vec<Cell>>) -> String {
-    let mut table = start(screen);
-    let titles = columns
-        .iter()
-        .map(|column| TableCell::new(column.padded(column.title)).add_attribute(Attribute::Bold));
-    let mut header = Row::from(titles.collect::<Vec<_>>());
-    header.max_height(1);
-    table.set_header(header);
-    finish(table, screen, columns, rows)
+    let widths = widths(screen, columns, &rows, true);
+    let titles: Vec<Cell> = columns.iter().map(|column| Cell::new(column.title)).collect();
+    let header = line(columns, &widths, &titles, |text, _| bold(text, screen.colours));
+    let mut lines = vec![header];
+    lines.extend(rows.iter().map(|cells| toned_line(screen, columns, &widths, cells)));
+    lines.join("\n")
 }
 
 /// Lays rows out without titles.
 pub(crate) fn untitled(screen: Screen, columns: &[Column], rows: Vec<Vec<Cell>>) -> String {
-    finish(start(screen), screen, columns, rows)
-}
-
-fn start(screen: Screen) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_truncation_indicator("…").set_delimiter(NO_DELIMITER);
-    match screen.width {
-        Some(width) => {
-            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-        }
-        None => {
-            table.set_content_arrangement(ContentArrangement::Disabled);
-        }
-    }
-    if screen.colours {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
-    }
-    table
-}
-
-fn finish(mut table: Table, screen: Screen, columns: &[Column], rows: Vec<Vec<Cell>>) -> String {
-    for cells in rows {
-        let cells = cells.into_iter().zip(columns).map(|(cell, column)| table_cell(cell, *column, screen));
-        let mut row = Row::from(cells.collect::<Vec<_>>());
-        row.max_height(1);
-        table.add_row(row);
-    }
-    let last = columns.len().saturating_sub(1);
-    for (index, column) in columns.iter().enumerate() {
-        if let Some(laid_out) = table.column_mut(index) {
-            laid_out.set_padding((0, if index == last { 0 } else { GAP }));
-            match column.kind {
-                Kind::Text => laid_out.set_constraint(ColumnConstraint::ContentWidth),
-                Kind::Number => {
-                    laid_out.set_cell_alignment(CellAlignment::Right);
-                    laid_out.set_constraint(ColumnConstraint::ContentWidth)
-                }
-                Kind::Flexible if screen.width.is_some() => {
-                    laid_out.set_constraint(ColumnConstraint::LowerBoundary(Width::Fixed(FLEXIBLE_MIN)))
-                }
-                Kind::Flexible => laid_out,
-            };
-        }
-    }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
+    let widths = widths(screen, columns, &rows, false);
+    let lines: Vec<String> = rows.iter().map(|cells| toned_line(screen, columns, &widths, cells)).collect();
     lines.join("\n")
 }
 
-fn table_cell(cell: Cell, column: Column, screen: Screen) -> TableCell {
-    let is_bounded = column.kind != Kind::Flexible || screen.width.is_some();
-    let text = if is_bounded { cell.text } else { printable::short_line(&cell.text, FLEXIBLE_CHARS_MAX) };
-    let laid_out = TableCell::new(column.padded(&text));
-    match cell.tone.cell_colour() {
-        Some(colour) => laid_out.fg(colour),
-        None => laid_out,
+/// The width of each column; none for those that are left out.
+fn widths(screen: Screen, listed: &[Column], rows: &[Vec<Cell>], has_titles: bool) -> Vec<Option<usize>> {
+    let places = listed.iter().enumerate().map(|(place, column)| {
+        let cells = rows.iter().filter_map(|row| row.get(place)).map(|cell| columns(&cell.text));
+        let title = if has_titles { columns(column.title) } else { 0 };
+        let wanted = column.wanted(cells.max().unwrap_or(0).max(title));
+        layout::Place {
+            wanted,
+            needed: column.needed(wanted),
+            is_flexible: column.kind == Kind::Flexible,
+            dropped_as: column.dropped_as,
+        }
+    });
+    layout::widths(places.collect(), screen.width.unwrap_or(UNLIMITED_WIDTH).into(), GAP)
+}
+
+fn toned_line(screen: Screen, columns: &[Column], widths: &[Option<usize>], cells: &[Cell]) -> String {
+    line(columns, widths, cells, |text, tone| paint(text, tone, screen.colours))
+}
+
+/// One line. Colours are put round what is there and not round the spaces beside it.
+fn line(
+    listed: &[Column],
+    widths: &[Option<usize>],
+    cells: &[Cell],
+    painted: impl Fn(&str, Tone) -> String,
+) -> String {
+    let mut line = String::new();
+    let mut owed = 0;
+    for ((column, width), cell) in listed.iter().zip(widths).zip(cells) {
+        let Some(width) = *width else { continue };
+        let text = column.fitted(&cell.text, width);
+        let space = width.saturating_sub(columns(&text));
+        if column.kind == Kind::Number {
+            owed += space;
+        }
+        if !text.is_empty() {
+            line.push_str(&" ".repeat(owed));
+            line.push_str(&painted(&text, cell.tone));
+            owed = 0;
+        }
+        owed += if column.kind == Kind::Number { GAP } else { space + GAP };
     }
+    line
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const COLUMNS: [Column; 3] = [Column::text("ID"), Column::number("TOKENS"), Column::flexible("WHAT")];
-
-    fn rows() -> Vec<Vec<Cell>> {
-        vec![
-            vec![
-                Cell::new("a"),
-                Cell::new("12.3K"),
-                Cell::new("Größe der 漢字漢字漢字 prüfen, und zwar alle"),
-            ],
-            vec![Cell::new("long-id"), Cell::optional(None::<&str>), Cell::new("two\nlines")],
-        ]
-    }
-
-    #[test]
-    fn columns_are_aligned_and_the_flexible_one_is_cut() {
-        insta::assert_snapshot!(table(Screen::plain(Some(40)), &COLUMNS, rows()));
-    }
-
-    #[test]
-    fn without_a_width_lines_are_whole() {
-        insta::assert_snapshot!(table(Screen::plain(None), &COLUMNS, rows()));
-    }
-
-    #[test]
-    fn no_line_is_wider_than_the_screen() {
-        for width in 40..90 {
-            for line in table(Screen::plain(Some(width)), &COLUMNS, rows()).lines() {
-                // Each of the six ideographs takes two columns.
-                let wide = line.chars().filter(|letter| ('一'..='龥').contains(letter)).count();
-                assert!(line.chars().count() + wide <= usize::from(width), "{width}: {line}");
-            }
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,5 @@
 //! What a colour means. The meaning is always in the words too: colour only helps the eye.
 
-use comfy_table::Color;
 use owo_colors::{AnsiColors, OwoColorize as _};
 
 /// What a piece of text is about.
@@ -21,18 +20,6 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// The colour in a table's cell.
-    pub(crate) const fn cell_colour(self) -> Option<Color> {
-        match self {
-            Self::Plain => None,
-            Self::Good => Some(Color::Green),
-            Self::Bad => Some(Color::Red),
-            Self::Warn => Some(Color::Yellow),
-            Self::Busy => Some(Color::Cyan),
-            Self::Dim => Some(Color::DarkGrey),
-        }
-    }
-
     const fn ansi(self) -> Option<AnsiColors> {
         match self {
             Self::Plain => None,

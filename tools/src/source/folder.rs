@@ -1,12 +1,12 @@
 //! Answers from the data folder itself: the views are brought to the end of the log, and asked.
 
-use std::{path::Path, time::Duration};
+use std::{io, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use api::records;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
 use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
-use eventlog::{EventFilter, EventLog, OpenError, Options, RecordedEvent, Seq};
+use eventlog::{EventFilter, EventLog, OpenError, Options, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
 
 use super::EventsPage;
@@ -27,6 +27,7 @@ const OPEN_PAUSE: Duration = Duration::from_millis(100);
 pub(crate) struct Folder {
     log: EventLog,
     projections: Projections,
+    options: String,
 }
 
 impl Folder {
@@ -36,12 +37,34 @@ impl Folder {
         let data = existing_data_folder(&loaded.config)?;
         let log = open_log(&data).await?;
         let projections = open_views(&data, &log)?;
-        Ok(Self { log, projections })
+        Ok(Self { log, projections, options: context.place_options() })
     }
 
     /// The folder of a process that has it open already.
     pub(crate) const fn of(log: EventLog, projections: Projections) -> Self {
-        Self { log, projections }
+        Self { log, projections, options: String::new() }
+    }
+
+    /// The same, with the options that name it in suggested commands.
+    pub(crate) fn named(self, context: &Context) -> Self {
+        Self { options: context.place_options(), ..self }
+    }
+
+    /// The options that name it in suggested commands.
+    pub(super) fn options(&self) -> &str {
+        &self.options
+    }
+
+    /// Refuses a moment of a thread that is still to come, as the server does.
+    fn check_moment(&self, thread_id: &ThreadId, seq: u64) -> anyhow::Result<()> {
+        let tail = self.log.stream_tail(&StreamId::Thread(thread_id.clone()));
+        let tail = tail.context("could not read the thread")?.map_or(0, Seq::get);
+        if seq <= tail {
+            return Ok(());
+        }
+        let detail = format!("thread {thread_id} is at seq {tail} and not yet at {seq}");
+        let hint = "--as-of takes the seq of an event; leave it out to see how it is now";
+        Err(Failure::new(Exit::Refused, detail).hint(hint).into())
     }
 
     pub(super) async fn close(self) {
@@ -93,7 +116,9 @@ impl Folder {
     }
 
     pub(super) fn runs_as_of(&self, thread_id: &str, seq: u64) -> anyhow::Result<Vec<Run>> {
-        let rows = as_of::runs_as_of(&self.log, &thread_id.parse()?, Seq::new(seq))?;
+        let thread_id = thread_id.parse()?;
+        self.check_moment(&thread_id, seq)?;
+        let rows = as_of::runs_as_of(&self.log, &thread_id, Seq::new(seq))?;
         Ok(rows.into_iter().map(records::run).collect())
     }
 
@@ -134,7 +159,10 @@ impl Folder {
         let thread_id: ThreadId = thread_id.parse()?;
         let run_id = run_id.map(str::parse::<RunId>).transpose()?;
         let entries = match seq {
-            Some(seq) => as_of::ledger_as_of(&self.log, &thread_id, run_id.as_ref(), Seq::new(seq))?,
+            Some(seq) => {
+                self.check_moment(&thread_id, seq)?;
+                as_of::ledger_as_of(&self.log, &thread_id, run_id.as_ref(), Seq::new(seq))?
+            }
             None => {
                 self.projections.ledger(&thread_id, run_id.as_ref()).context("could not read the ledger")?
             }
@@ -147,7 +175,10 @@ impl Folder {
         let run_id: RunId = task.run_id.parse()?;
         let wanted = TaskRef::DelegationId(task.delegation_id.parse()?);
         let card = match seq {
-            Some(seq) => as_of::card_as_of(&self.log, &thread_id, &run_id, &wanted, Seq::new(seq))?,
+            Some(seq) => {
+                self.check_moment(&thread_id, seq)?;
+                as_of::card_as_of(&self.log, &thread_id, &run_id, &wanted, Seq::new(seq))?
+            }
             None => self.projections.card(&thread_id, &run_id, &wanted).context("could not read the card")?,
         };
         let missing = || match seq {
@@ -187,10 +218,25 @@ pub(crate) async fn open_log_with(data: &Path, options: Options) -> anyhow::Resu
     }
 }
 
+/// Whoever reads takes the folder for themselves, and that needs leave to write.
+fn not_permitted(error: &anyhow::Error, failure: &str) -> Option<Failure> {
+    let is_refused = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|cause| {
+        matches!(cause.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+    });
+    let hint = "reading takes the folder for itself and must write its lock: run this as the user that owns the \
+                folder, or ask a running server with --server";
+    is_refused.then(|| Failure::new(Exit::Refused, failure).hint(hint))
+}
+
 /// Opens the views of a data folder and brings them to the end of the log.
 pub(crate) fn open_views(data: &Path, log: &EventLog) -> anyhow::Result<Projections> {
-    let projections =
-        Projections::open(&data.join("views"), log.clone()).context("could not open the views")?;
+    let projections = Projections::open(&data.join("views"), log.clone()).map_err(|error| {
+        let error = anyhow::Error::new(error);
+        match not_permitted(&error, "could not open the views") {
+            Some(refusal) => error.context(refusal),
+            None => error.context("could not open the views"),
+        }
+    })?;
     projections.catch_up().context("could not bring the views up to date")?;
     Ok(projections)
 }

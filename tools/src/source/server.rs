@@ -13,7 +13,7 @@ use contracts::wire::{
     run::{CreateRun, Run},
     thread::{CreateThread, Thread},
 };
-use reqwest::{Client, Method, Response, StatusCode, Url};
+use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::EventsPage;
@@ -59,6 +59,16 @@ impl Server {
         let builder = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(READ_TIMEOUT);
         let client = builder.build().context("could not make an HTTP client")?;
         Ok(Self { base, client })
+    }
+
+    /// Where it is.
+    pub(crate) fn address(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    /// The option that names this server.
+    pub(crate) fn option(&self) -> String {
+        format!(" --server {}", self.address())
     }
 
     pub(super) async fn threads(&self) -> anyhow::Result<Vec<Thread>> {
@@ -156,9 +166,20 @@ impl Server {
         Ok(Erased { deleted: erasure.deleted, erasure_id: erasure.erasure_id })
     }
 
-    /// Follows the events of a run from its beginning.
-    pub(crate) async fn stream(&self, thread_id: &str, run_id: &str) -> anyhow::Result<Response> {
-        self.send(Method::GET, &["threads", thread_id, "runs", run_id, "stream"], &[], None::<&()>).await
+    /// Follows the events of a run, from its beginning or from after the frame of this id.
+    pub(crate) async fn stream(
+        &self,
+        thread_id: &str,
+        run_id: &str,
+        last_id: Option<&str>,
+    ) -> anyhow::Result<Response> {
+        let url = self.url(&["threads", thread_id, "runs", run_id, "stream"], &[])?;
+        let request = self.client.get(url);
+        self.answer(match last_id {
+            Some(id) => request.header("last-event-id", id),
+            None => request,
+        })
+        .await
     }
 
     async fn get<T: DeserializeOwned>(&self, path: &[&str], query: &[(&str, String)]) -> anyhow::Result<T> {
@@ -190,6 +211,10 @@ impl Server {
         if let Some(body) = body {
             request = request.json(body);
         }
+        self.answer(request).await
+    }
+
+    async fn answer(&self, request: RequestBuilder) -> anyhow::Result<Response> {
         let response = request.send().await.map_err(|error| self.unreachable(error))?;
         if response.status().is_success() { Ok(response) } else { Err(self.refusal(response).await) }
     }

@@ -17,14 +17,15 @@ pub(super) const ALLOWED: [(&str, &[&str]); 8] = [
 ];
 
 /// Libraries that decide something for a whole crate, and who may name them.
-const OWNED: [(&str, &[&str]); 7] = [
+const OWNED: [(&str, &[&str]); 8] = [
     ("axum", &["api", "tests"]),
     ("clap", &["tools"]),
-    ("comfy-table", &["tools"]),
     ("fjall", &["eventlog"]),
     ("indicatif", &["tools"]),
     ("owo-colors", &["tools"]),
     ("reqwest", &["runtime", "tools", "tests"]),
+    ("terminal_size", &["tools"]),
+    ("unicode-width", &["tools"]),
 ];
 
 /// Dependencies among our crates that the table does not have.
