@@ -143,6 +143,8 @@ pub struct ReplayReport {
     pub log_events: u64,
     /// On one thread.
     pub events_per_second: f64,
+    /// The same by processor time, which does not count waiting for the disk or for other processes.
+    pub events_per_cpu_second: f64,
     /// Events per second of a full verification, with all threads.
     pub verified_per_second: f64,
     /// The most memory that the process had, in MiB.

@@ -14,7 +14,8 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read, Seek, SeekFrom, Write},
+    io::{self, Read, Seek, Write},
+    os::unix::fs::FileExt,
     path::Path,
     sync::{
         Arc, Mutex, PoisonError,
@@ -78,8 +79,7 @@ impl Watermark {
 
     /// Notes a head that is durable in the log.
     pub(crate) fn note(&mut self, head: Head) -> io::Result<()> {
-        self.file.seek(SeekFrom::Start(self.next_slot * SLOT_BYTES as u64))?;
-        self.file.write_all(&encode_slot(head))?;
+        self.file.write_all_at(&encode_slot(head), self.next_slot * SLOT_BYTES as u64)?;
         self.next_slot = (self.next_slot + 1) % SLOTS;
         self.syncer.wake()
     }

@@ -13,7 +13,7 @@ pub fn replay(folder: &Path, events: u64) -> Result<ReplayReport, BenchError> {
     super::new_folder(folder)?;
     fill(folder, &Cast::new(1_024)?, events)?;
     let log = EventLog::open(folder, Options::default())?;
-    let started = Instant::now();
+    let (started, cpu) = (Instant::now(), machine::cpu_time());
     let mut replay = log.replay(Position::ZERO)?;
     let mut count = 0;
     loop {
@@ -24,9 +24,17 @@ pub fn replay(folder: &Path, events: u64) -> Result<ReplayReport, BenchError> {
         count += page.len() as u64;
     }
     let events_per_second = count as f64 / started.elapsed().as_secs_f64();
+    let cpu = machine::cpu_time().saturating_sub(cpu);
+    let events_per_cpu_second = count as f64 / cpu.as_secs_f64();
     let started = Instant::now();
     drop(log.verify(VerifyRequest::default()));
     let verified_per_second = count as f64 / started.elapsed().as_secs_f64();
     let peak_rss_mib = machine::peak_rss_mib();
-    Ok(ReplayReport { log_events: count, events_per_second, verified_per_second, peak_rss_mib })
+    Ok(ReplayReport {
+        log_events: count,
+        events_per_second,
+        events_per_cpu_second,
+        verified_per_second,
+        peak_rss_mib,
+    })
 }

@@ -23,6 +23,14 @@ const SCANNED_BLOCK_BYTES: u32 = 16 * 1024;
 const POINTED_BLOCK_BYTES: u32 = 4 * 1024;
 /// Cached blocks. A page of one task stays warm; more only helps scans of old data.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+/// What a keyspace that is read in ranges holds in memory before it becomes a table. Larger ones
+/// make less work later, and more memory and journal now; opening reads the journal again.
+const SCANNED_MEMTABLE_BYTES: u64 = 32 * 1024 * 1024;
+/// The same where entries are small: as many events' worth of them.
+const POINTED_MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
+/// Journals at most, before keyspaces that hold them up are made into tables: what opening may have
+/// to read.
+const JOURNAL_BYTES: u64 = 192 * 1024 * 1024;
 
 pub(super) struct FjallEngine {
     database: Database,
@@ -38,6 +46,7 @@ impl FjallEngine {
     fn open_in_place(folder: &Path, keyspaces: &[Keyspace]) -> Result<Self, EngineError> {
         let database = Database::builder(folder)
             .cache_size(CACHE_BYTES)
+            .max_journaling_size(JOURNAL_BYTES)
             .open()
             .map_err(|error| EngineError::new(format!("open the storage in {}", folder.display()), error))?;
         let mut opened = Vec::with_capacity(keyspaces.len());
@@ -67,11 +76,13 @@ impl FjallEngine {
 }
 
 fn options(access: Access) -> KeyspaceCreateOptions {
-    let block_bytes = match access {
-        Access::Scanned => SCANNED_BLOCK_BYTES,
-        Access::Pointed => POINTED_BLOCK_BYTES,
+    let (block_bytes, memtable_bytes) = match access {
+        Access::Scanned => (SCANNED_BLOCK_BYTES, SCANNED_MEMTABLE_BYTES),
+        Access::Pointed => (POINTED_BLOCK_BYTES, POINTED_MEMTABLE_BYTES),
     };
-    KeyspaceCreateOptions::default().data_block_size_policy(BlockSizePolicy::all(block_bytes))
+    KeyspaceCreateOptions::default()
+        .data_block_size_policy(BlockSizePolicy::all(block_bytes))
+        .max_memtable_size(memtable_bytes)
 }
 
 impl OrderedStore for FjallEngine {

@@ -15,11 +15,12 @@
 
 use std::{
     fs::File,
-    io::{self, BufReader, Read, Seek, SeekFrom},
+    io::{self, Read, Seek, SeekFrom},
+    ops::Range,
     path::{Path, PathBuf},
 };
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64;
 
 const START: u8 = 1;
 const ITEM: u8 = 2;
@@ -27,6 +28,11 @@ const END: u8 = 3;
 const CLEAR: u8 = 4;
 const TRAILER: &[u8; 4] = b"FJL\x03";
 const START_BYTES: usize = 13;
+const ITEM_HEAD_BYTES: usize = 21;
+const CLEAR_BYTES: usize = 9;
+const END_BYTES: usize = 13;
+/// What is read of a journal at once.
+const WINDOW_BYTES: u64 = 1024 * 1024;
 const BUFFER_BYTES: usize = 1024 * 1024;
 const JOURNAL_EXTENSION: &str = "jnl";
 
@@ -90,19 +96,22 @@ fn scan_file(
     last_seqno: &mut Option<u64>,
     visit: &mut dyn FnMut(&[u8]),
 ) -> io::Result<Journal> {
-    let mut reader = Counted { inner: BufReader::with_capacity(BUFFER_BYTES, File::open(&path)?), read: 0 };
+    let mut bytes = Window::over(File::open(&path)?);
     let (mut valid_bytes, mut batches) = (0, 0);
     let mut is_out_of_order = false;
-    while let Some(batch) = read_batch(&mut reader)? {
+    while let Some(batch) = read_batch(&mut bytes)? {
         if last_seqno.is_some_and(|last| batch.seqno <= last) {
             is_out_of_order = true;
             break;
         }
         *last_seqno = Some(batch.seqno);
-        batch.keys.iter().for_each(|key| visit(key));
-        (valid_bytes, batches) = (reader.read, batches + 1);
+        for key in &batch.keys {
+            visit(bytes.slice(key.clone()));
+        }
+        (valid_bytes, batches) = (valid_bytes + batch.bytes as u64, batches + 1);
+        bytes.advance(batch.bytes);
     }
-    let rest = rest(reader.inner.into_inner(), valid_bytes)?;
+    let rest = rest(File::open(&path)?, valid_bytes)?;
     let end = match &*rest {
         _ if is_out_of_order || holds_batch(&rest)? => JournalEnd::Damaged,
         [] => JournalEnd::Clean,
@@ -139,97 +148,120 @@ fn holds_batch(bytes: &[u8]) -> io::Result<bool> {
         if tag != Some(&START) || !matches!(first_item, Some(&(ITEM | CLEAR))) {
             continue;
         }
-        let mut reader = Counted { inner: bytes.get(at..).unwrap_or_default(), read: 0 };
-        if read_batch(&mut reader)?.is_some() {
+        if read_batch(&mut Window::over(bytes.get(at..).unwrap_or_default()))?.is_some() {
             return Ok(true);
         }
     }
     Ok(false)
 }
 
+/// A whole batch at the beginning of a window.
 struct Batch {
     seqno: u64,
-    keys: Vec<Vec<u8>>,
+    /// Its length.
+    bytes: usize,
+    /// Where its keys are.
+    keys: Vec<Range<usize>>,
 }
 
-/// Reads one batch. None if there is none or it is not whole.
-fn read_batch<R: Read>(reader: &mut Counted<R>) -> io::Result<Option<Batch>> {
-    match try_batch(reader) {
-        Ok(batch) => Ok(batch),
+/// Reads the batch at the beginning of the window. None if there is none or it is not whole.
+fn read_batch<R: Read>(bytes: &mut Window<R>) -> io::Result<Option<Batch>> {
+    match try_batch(bytes) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
-        Err(error) => Err(error),
+        read => read,
     }
 }
 
-fn try_batch<R: Read>(reader: &mut Counted<R>) -> io::Result<Option<Batch>> {
-    let [tag] = reader.array()?;
+fn try_batch<R: Read>(bytes: &mut Window<R>) -> io::Result<Option<Batch>> {
+    let [tag] = bytes.array(0)?;
     if tag != START {
         return Ok(None);
     }
-    let items = u32::from_le_bytes(reader.array()?);
-    let mut batch = Batch { seqno: u64::from_le_bytes(reader.array()?), keys: Vec::new() };
-    let mut checksum = Xxh3::new();
-    let mut value = Vec::new();
+    let items = u32::from_le_bytes(bytes.array(1)?);
+    let mut batch = Batch { seqno: u64::from_le_bytes(bytes.array(5)?), bytes: 0, keys: Vec::new() };
+    let mut at = START_BYTES;
     for _ in 0..items {
-        let [tag] = reader.array()?;
-        checksum.update(&[tag]);
-        match tag {
-            ITEM => {
-                let Some(key) = read_item(reader, &mut checksum, &mut value)? else {
+        match bytes.array(at)? {
+            [ITEM] => {
+                let Some(item) = read_item(bytes, at)? else {
                     return Ok(None);
                 };
-                batch.keys.push(key);
+                batch.keys.push(item.key);
+                at = item.end;
             }
-            CLEAR => checksum.update(&reader.array::<8>()?),
+            [CLEAR] => {
+                bytes.array::<CLEAR_BYTES>(at)?;
+                at += CLEAR_BYTES;
+            }
             _ => return Ok(None),
         }
     }
-    let [tag] = reader.array()?;
-    let (expected, trailer) = (u64::from_le_bytes(reader.array()?), reader.array::<4>()?);
-    let is_whole = tag == END && checksum.digest() == expected && trailer == *TRAILER;
-    Ok(is_whole.then_some(batch))
+    let ([tag], expected) = (bytes.array(at)?, u64::from_le_bytes(bytes.array(at + 1)?));
+    let trailer: [u8; 4] = bytes.array(at + 9)?;
+    let checksum = xxh3_64(bytes.slice(START_BYTES..at));
+    batch.bytes = at + END_BYTES;
+    Ok((tag == END && checksum == expected && trailer == *TRAILER).then_some(batch))
 }
 
-/// Reads an item behind its tag, and gives its key.
-fn read_item<R: Read>(
-    reader: &mut Counted<R>,
-    checksum: &mut Xxh3,
-    value: &mut Vec<u8>,
-) -> io::Result<Option<Vec<u8>>> {
-    let head = reader.array::<20>()?;
-    checksum.update(&head);
-    let [value_type, compression, _, _, _, _, _, _, _, _, k0, k1, _, _, _, _, v0, v1, v2, v3] = head;
+/// An item within a batch.
+struct Item {
+    key: Range<usize>,
+    end: usize,
+}
+
+fn read_item<R: Read>(bytes: &mut Window<R>, at: usize) -> io::Result<Option<Item>> {
+    let head = bytes.array::<ITEM_HEAD_BYTES>(at)?;
+    let [_, value_type, compression, _, _, _, _, _, _, _, _, k0, k1, _, _, _, _, v0, v1, v2, v3] = head;
     if !matches!(value_type, 0..=2) || compression > 1 {
         return Ok(None);
     }
-    let key_bytes = u16::from_le_bytes([k0, k1]);
-    let mut key = Vec::new();
-    reader.take_into(u64::from(key_bytes), &mut key)?;
-    reader.take_into(u64::from(u32::from_le_bytes([v0, v1, v2, v3])), value)?;
-    checksum.update(&key);
-    checksum.update(value);
-    Ok(Some(key))
+    let start = at + ITEM_HEAD_BYTES;
+    let key = start..start + usize::from(u16::from_le_bytes([k0, k1]));
+    let end = key.end.saturating_add(u32::from_le_bytes([v0, v1, v2, v3]) as usize);
+    bytes.need(end)?;
+    Ok(Some(Item { key, end }))
 }
 
-/// A reader that knows how far it is.
-struct Counted<R> {
+/// The part of a file that is looked at, read as far as it is needed.
+struct Window<R> {
     inner: R,
-    read: u64,
+    bytes: Vec<u8>,
+    start: usize,
 }
 
-impl<R: Read> Counted<R> {
-    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
-        let mut bytes = [0; N];
-        self.inner.read_exact(&mut bytes)?;
-        self.read += N as u64;
-        Ok(bytes)
+impl<R: Read> Window<R> {
+    fn over(inner: R) -> Self {
+        Self { inner, bytes: Vec::new(), start: 0 }
     }
 
-    /// Memory grows with what is there, not with what a damaged length says.
-    fn take_into(&mut self, count: u64, bytes: &mut Vec<u8>) -> io::Result<()> {
-        bytes.clear();
-        let read = self.inner.by_ref().take(count).read_to_end(bytes)? as u64;
-        self.read += read;
-        if read < count { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
+    /// Reads until the window has this many bytes. It grows with what is there, not with what a
+    /// damaged length says.
+    fn need(&mut self, count: usize) -> io::Result<()> {
+        while self.bytes.len() - self.start < count {
+            if self.start > 0 {
+                self.bytes.drain(..self.start);
+                self.start = 0;
+            }
+            if self.inner.by_ref().take(WINDOW_BYTES).read_to_end(&mut self.bytes)? == 0 {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        Ok(())
+    }
+
+    fn array<const N: usize>(&mut self, at: usize) -> io::Result<[u8; N]> {
+        self.need(at + N)?;
+        let found = self.slice(at..at + N).first_chunk().copied();
+        found.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// Bytes that were needed before.
+    fn slice(&self, range: Range<usize>) -> &[u8] {
+        self.bytes.get(self.start + range.start..self.start + range.end).unwrap_or_default()
+    }
+
+    /// Moves the window behind its first bytes.
+    fn advance(&mut self, count: usize) {
+        self.start += count;
     }
 }
