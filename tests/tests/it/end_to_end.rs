@@ -8,6 +8,7 @@ mod crashed_server;
 mod cut_streams;
 mod delegation_caps;
 mod demo_folders;
+mod erase_command;
 mod held_folder;
 mod late_reader;
 mod many_children;
