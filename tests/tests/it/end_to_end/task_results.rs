@@ -101,18 +101,18 @@ async fn a_task_leaves_its_events_in_order() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_turn_cap_is_told_everywhere() {
     let busy = |_: &Asked| Reply::calls([Call::new("ls", json!({}))]).and_says("still looking").into();
-    let limit = |config: &mut Config| config.subagents = settings(r#"{"max_turns": 3}"#);
+    let limit = |config: &mut Config| config.subagents = settings(r#"{"max_turns": 2}"#);
     let (result, events) = delegated("general-purpose", limit, busy).await;
     assert!(result.starts_with("Task Succeeded (capped: "), "{result}");
     let end = &only(&events, "subagent.end")["content"];
     assert_eq!(
         (text(end, "status"), text(end, "stop_reason"), &end["turns"]),
-        ("completed", "turn_capped", &json!(3))
+        ("completed", "turn_capped", &json!(2))
     );
     let cap = &only(&events, "subagent.cap")["content"];
     assert_eq!(
         (text(cap, "axis"), text(cap, "action"), &cap["used"], &cap["budget"]),
-        ("turns", "stop", &json!(3), &json!(3))
+        ("turns", "stop", &json!(2), &json!(2))
     );
 }
 
