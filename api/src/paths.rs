@@ -4,6 +4,8 @@
 pub(crate) const HEALTHZ: &str = "/healthz";
 /// Does it take work?
 pub(crate) const READYZ: &str = "/readyz";
+/// Figures.
+pub(crate) const METRICS: &str = "/metrics";
 
 /// The whole log.
 pub(crate) const EVENTS: &str = "/api/events";

@@ -22,6 +22,7 @@ pub(crate) fn routes(server: &Server) -> Router {
         .merge(routes::erasures::routes())
         .merge(routes::events::routes())
         .merge(routes::log::routes())
+        .merge(routes::metrics::routes())
         .merge(routes::probes::routes())
         .merge(routes::projections::routes())
         .merge(routes::runs::routes())

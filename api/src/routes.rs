@@ -6,6 +6,7 @@ pub(crate) mod erasures;
 pub(crate) mod events;
 pub(crate) mod ingest;
 pub(crate) mod log;
+pub(crate) mod metrics;
 pub(crate) mod probes;
 pub(crate) mod projections;
 pub(crate) mod runs;

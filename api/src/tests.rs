@@ -7,6 +7,7 @@ mod edges;
 mod erasing;
 mod events;
 mod ingest;
+mod metrics;
 mod runs;
 mod slow_client;
 mod streams;
