@@ -11,6 +11,7 @@ mod demo_folders;
 mod erase_command;
 mod held_folder;
 mod late_reader;
+mod log_tools;
 mod many_children;
 mod model_failures;
 mod reply_shapes;
