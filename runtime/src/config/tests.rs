@@ -364,6 +364,10 @@ fn a_value_out_of_its_range_is_named_with_the_range() {
             "summarization.trigger.fraction is 1.5: it must be above 0 and at most 1",
         ),
         ("loop_detection: {window_size: 0}", "loop_detection.window_size is 0: it must be from 1 to 10000"),
+        (
+            "loop_detection: {tool_freq_overrides: {bash: {warn: 9, hard_limit: 8}}}",
+            "loop_detection.tool_freq_overrides.bash.hard_limit is 8: it must be at least warn, which is 9",
+        ),
         ("token_budget: {max_tokens: 999}", "token_budget.max_tokens is 999: it must be at least 1000"),
         (
             "token_budget: {warn_threshold: 0.9, hard_stop_threshold: 0.5}",
