@@ -212,7 +212,7 @@ async fn the_demo_delegates_three_tasks_and_writes_a_report_for_any_folder() {
             "{report}"
         );
         assert!(played.answer.contains("3 of 3 subagents"), "{}", played.answer);
-        assert!(!played.answer.contains("```"), "{}", played.answer);
+        assert!(!played.answer.contains("```") && !played.answer.contains("`:"), "{}", played.answer);
         let files = folder.files.len();
         let counted = format!("The folder holds {files} {}", if files == 1 { "file" } else { "files" });
         assert!(count.contains(&counted) && played.answer.contains(&counted), "{}", played.answer);
