@@ -7,7 +7,7 @@ use domain::ids::ThreadId;
 use super::*;
 use crate::{
     AppendError, EraseError, EventFilter, EventLog, Expected, Health, MasterKey, Options, RecordedEvent,
-    Seal, SecretKey, Seq, StreamId, chain,
+    Seal, SecretKey, Seq, StreamId, VerifyRequest, chain,
     codec::record,
     recorded::Place,
     sample,
@@ -219,6 +219,27 @@ async fn a_log_whose_journal_was_cut_is_refused() {
     assert!(text.contains("ends at position 9, but had durably reached position 10"), "{text}");
     // It stays refused, and the lock is free again.
     assert!(matches!(open_log(folder.path()), Err(OpenError::HeadBehind { .. })));
+}
+
+// Field report 39: a torn last entry made the next number 1 in another system.
+#[tokio::test]
+async fn a_torn_end_that_was_never_acknowledged_is_dropped_and_the_count_goes_on() {
+    let folder = filled().await;
+    let (head, journal) = (folder.path().join(WATERMARK_FILE), journal(folder.path()));
+    let noted = fs::read(&head).unwrap();
+    let log = open_log(folder.path()).unwrap();
+    sample::add(&log, &sample::thread("t"), [11]).await.unwrap();
+    log.close().await;
+    // As the power leaves it when it goes during the eleventh commit.
+    fs::write(&head, noted).unwrap();
+    let bytes = fs::read(&journal).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    fs::write(&journal, &bytes[..end - 7]).unwrap();
+    let log = open_log(folder.path()).unwrap();
+    check_ten(&log);
+    let appended = sample::add(&log, &sample::thread("t"), [12]).await.unwrap();
+    assert_eq!((appended.position(), appended.seq()), (Position::new(11), Seq::new(11)));
+    assert_eq!(log.verify(VerifyRequest::default()).unwrap().damage, None);
 }
 
 /// The note of a head may be lost with the power; the log then is ahead of it, which is no harm.

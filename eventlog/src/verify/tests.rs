@@ -219,6 +219,28 @@ async fn damaged_indexes_are_found() {
     assert_eq!(damage.kind, DamageKind::IndexTooLong { index: Index::Keys });
 }
 
+// Field report 103: two writers that read the same last hash forked the chain of another system.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_writers_leave_one_chain() {
+    let log = sample::memory_log();
+    let writers: Vec<_> = (0..20)
+        .map(|writer| {
+            let log = log.clone();
+            tokio::spawn(async move {
+                for number in 0..20 {
+                    let stream = sample::thread(if number % 2 == 0 { "shared" } else { "other" });
+                    sample::add(&log, &stream, [writer, number]).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    let report = log.verify(VerifyRequest::default()).unwrap();
+    assert_eq!((report.damage, report.events, report.streams), (None, 800, 2));
+}
+
 // Field report 103: cutting off the newest rows is noticed against an exported head.
 #[tokio::test]
 async fn a_removed_tail_is_noticed_against_what_was_written_down() {
