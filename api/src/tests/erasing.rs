@@ -54,6 +54,15 @@ async fn an_erased_thread_is_as_one_that_never_was() {
     let threads = app.get("/api/threads").await.json();
     assert_eq!(threads["data"].as_array().unwrap().len(), 1);
     assert_eq!(others(&app).await, before);
+    let log = app.get("/api/events?limit=500").await.json();
+    let of =
+        |thread: &str| log.as_array().unwrap().iter().filter(|event| event["thread_id"] == thread).count();
+    assert_eq!((of("t"), of("")), (0, 2), "gone from the whole log too, which says that it was erased");
+    for event in log.as_array().unwrap() {
+        contracts::run_event_stream().validate(event).unwrap();
+    }
+    let first = app.get("/api/events?limit=1").await.json();
+    assert_eq!(first[0]["thread_id"], "other", "a page is full where there is more");
     for again in ["/api/threads/t", "/api/threads/nobody"] {
         delete(&app, again).await.check_problem(404, "not_found", "not found");
     }
@@ -76,6 +85,9 @@ async fn an_erased_id_takes_nothing_more() {
     run.check_problem(410, "gone", "thread t was erased");
     let made = app.post("/api/threads", json!({"thread_id": "t"})).await;
     made.check_problem(410, "gone", "thread t was erased");
+    let fact =
+        json!({"run_id": "r", "event_type": "note", "category": "trace", "content": "x", "metadata": {}});
+    app.post("/api/threads/t/events", fact).await.check_problem(410, "gone", "was erased");
 }
 
 #[tokio::test]
