@@ -175,6 +175,7 @@ mod tests {
         let report = ReplayReport {
             log_events: 1_000_000,
             events_per_second: 412_345.6,
+            events_per_cpu_second: 400_000.0,
             verified_per_second: 701_234.5,
             peak_rss_mib: 180.4,
         };
