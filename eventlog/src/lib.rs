@@ -8,8 +8,11 @@
 //! of it with one sync, and then answers, so that whoever has an answer has it for good and many
 //! writers share the cost of one sync. A failed write poisons the log until the process restarts.
 //!
-//! What is on disk is fixed in `keys` (which bytes under which key), `codec` (records) and
-//! `format` (the version of both).
+//! What a thread says is sealed with keys that can be destroyed (`keyring`, `seal`), so that a thread
+//! is forgotten by forgetting its keys, and the chains go on proving the rest.
+//!
+//! What is on disk is fixed in `keys` (which bytes under which key), `codec` (records), `keyring`
+//! (the key file) and `format` (the version of all).
 
 pub mod append;
 pub mod backup;

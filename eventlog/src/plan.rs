@@ -8,20 +8,23 @@ use std::{collections::HashMap, ops::Range, sync::Arc};
 
 use jiff::Timestamp;
 
+use self::sealing::{Digests, Prepared};
+
 use crate::{
     append::{Append, AppendError, Appended, IdempotencyKey},
     chain::{self, Hash},
     codec::{EncodeError, digest, record},
-    keyring::{Found, ScopeId},
+    keyring::ScopeId,
     keys,
-    new_event::{NewEvent, Scope},
+    new_event::Scope,
     position::{Position, Seq},
     recorded::{EventHashes, Place, RecordedEvent},
-    seal::{self, Opened, Purpose, Seal},
-    secret::SecretKey,
+    seal::Seal,
     store::{Commit, CommitGroup, Head, KeyUse, LogStore, StoreError, StoredEvent, Tail},
     stream_id::StreamId,
 };
+
+mod sealing;
 
 /// Tails that are kept in memory between commits: about 200 bytes each. A miss costs one read.
 const TAILS_MAX: usize = 4_096;
@@ -60,13 +63,6 @@ impl Checked {
     pub(crate) fn body_bytes(&self) -> usize {
         self.append.body_bytes()
     }
-}
-
-/// A new event, what it is indexed under, and what it is sealed with.
-struct Prepared {
-    event: NewEvent,
-    hashes: EventHashes,
-    scope_key: Option<Arc<SecretKey>>,
 }
 
 /// What becomes of one append when the commit succeeds.
@@ -132,85 +128,6 @@ impl Planner {
             self.keys.insert((stream, key), key_use);
         }
         Ok(Verdict::Accepted(range))
-    }
-
-    /// The stream's key as it is before the append is accepted.
-    fn stream_key(&self, stream: &StreamId, scope: ScopeId) -> Result<StreamKey, AppendError> {
-        let StreamId::Thread(_) = stream else {
-            return Ok(StreamKey::Plain);
-        };
-        let found = self.store.keyring().find(scope).map_err(StoreError::Keys).map_err(storage(stream))?;
-        match found {
-            Found::Live(key) => Ok(StreamKey::Live(scope, key)),
-            Found::Destroyed => Err(AppendError::Erased { stream: stream.clone(), run_id: None }),
-            Found::Missing => Ok(StreamKey::New(scope)),
-        }
-    }
-
-    /// Makes the stream's key if it is to have one and has none.
-    fn ready_key(
-        &self,
-        stream: &StreamId,
-        key: StreamKey,
-        tail: Option<Tail>,
-    ) -> Result<StreamKey, AppendError> {
-        let StreamKey::New(scope) = key else {
-            return Ok(key);
-        };
-        if let Some(tail) = tail {
-            self.check_in_plain(stream, tail).map_err(storage(stream))?;
-        }
-        let created = self.store.keyring().find_or_create(scope, scope);
-        match created.map_err(StoreError::Keys).map_err(storage(stream))? {
-            Some(key) => Ok(StreamKey::Live(scope, key)),
-            None => Err(AppendError::Erased { stream: stream.clone(), run_id: None }),
-        }
-    }
-
-    /// A stream that has events and no key is from before events were sealed. One with sealed
-    /// events has lost its key, and a new key in its place would hide that.
-    fn check_in_plain(&self, stream: &StreamId, tail: Tail) -> Result<(), StoreError> {
-        let last = self.store.read_all(before(tail.position), 1)?;
-        match last.first().map(|event| &event.seal) {
-            Some(Seal::None) | None => Ok(()),
-            Some(Seal::Opened(_) | Seal::Erased(_)) => Err(StoreError::KeyMissing { stream: stream.clone() }),
-        }
-    }
-
-    /// Finds what each event is sealed with: the key of its run, or the stream's.
-    fn prepare(
-        &self,
-        stream: &StreamId,
-        stream_key: &StreamKey,
-        events: Vec<NewEvent>,
-        hashes: Vec<EventHashes>,
-    ) -> Result<Vec<Prepared>, AppendError> {
-        let mut prepared: Vec<Prepared> = Vec::with_capacity(events.len());
-        for (event, hashes) in events.into_iter().zip(hashes) {
-            let scope_key = match (stream_key, hashes.run, prepared.last()) {
-                (StreamKey::Plain | StreamKey::New(_), _, _) => None,
-                (StreamKey::Live(_, key), None, _) => Some(Arc::clone(key)),
-                (StreamKey::Live(..), run, Some(last)) if last.hashes.run == run => last.scope_key.clone(),
-                (StreamKey::Live(thread, _), Some(run), _) => {
-                    Some(self.run_key(stream, *thread, run, &event)?)
-                }
-            };
-            prepared.push(Prepared { event, hashes, scope_key });
-        }
-        Ok(prepared)
-    }
-
-    fn run_key(
-        &self,
-        stream: &StreamId,
-        thread: ScopeId,
-        run: ScopeId,
-        event: &NewEvent,
-    ) -> Result<Arc<SecretKey>, AppendError> {
-        let key = self.store.keyring().find_or_create(thread, run);
-        key.map_err(StoreError::Keys)
-            .map_err(storage(stream))?
-            .ok_or_else(|| AppendError::Erased { stream: stream.clone(), run_id: event.scope.run_id.clone() })
     }
 
     /// Looks for an earlier append under the key, planned or recorded.
@@ -308,13 +225,6 @@ impl Planner {
         }
     }
 
-    /// A key of its own for a new event.
-    fn new_seal(&self, scope_key: &SecretKey, event_type: &str) -> Opened {
-        let nonce = self.store.keyring().next_nonce();
-        let key = seal::body_key(scope_key, &nonce);
-        Opened { nonce, type_tag: seal::type_tag(scope_key, event_type), key }
-    }
-
     /// Takes what is to be committed, if anything is, with the events for the answers.
     pub(crate) fn take_group(&mut self, committed_at: Timestamp) -> Option<CommitGroup> {
         let first = self.events.first()?.event.position;
@@ -353,38 +263,6 @@ fn store_event(
     event.hash = chain::event_hash(previous, &record);
     record.extend_from_slice(&event.hash);
     Ok(StoredEvent { event: Arc::new(event), record, hashes })
-}
-
-/// What a stream's events and idempotency keys are sealed with.
-enum StreamKey {
-    /// Nothing: the registry.
-    Plain,
-    /// A key.
-    Live(ScopeId, Arc<SecretKey>),
-    /// A key that is made with the stream's next event.
-    New(ScopeId),
-}
-
-/// The digest of an append, and what is stored of it.
-struct Digests {
-    plain: Hash,
-    keyed: Option<Hash>,
-}
-
-impl StreamKey {
-    fn digests(&self, plain: Hash) -> Digests {
-        let keyed = match self {
-            Self::Live(_, key) => Some(seal::derive(key, Purpose::Digest, &plain)),
-            Self::Plain | Self::New(_) => None,
-        };
-        Digests { plain, keyed }
-    }
-}
-
-impl Digests {
-    fn match_those_of(&self, key_use: &KeyUse) -> bool {
-        if key_use.is_keyed { self.keyed == Some(key_use.digest) } else { self.plain == key_use.digest }
-    }
 }
 
 /// The cursor that a position is the first after.
