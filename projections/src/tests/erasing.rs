@@ -108,9 +108,7 @@ fn no_row_is_on_disk_in_plain() {
     views.catch_up().unwrap();
     assert_eq!(names(&views, None, 9).len(), 3);
     drop(views);
-    for text in
-        ["look around", "said ", "variant", "secret-run", "call_0", "call_1", "call_2", "call_3"]
-    {
+    for text in ["look around", "said ", "variant", "secret-run", "call_0", "call_1", "call_2", "call_3"] {
         assert!(!holds(folder.path(), text), "{text}");
     }
     // What a checkpoint says is about no thread, and shows that the search would have found it.
