@@ -4,8 +4,8 @@ use domain::limits::{EVENT_BODY_BYTES_MAX, EVENTS_PER_APPEND_MAX};
 
 use super::on_each;
 use crate::{
-    Append, AppendError, EventLog, Expected, InvalidAppend, Json, NewEvent, Position, Seq, chain, sample,
-    verify_stream,
+    Append, AppendError, EventFilter, EventLog, Expected, InvalidAppend, Json, NewEvent, Position, Seq,
+    chain, sample, verify_stream,
 };
 
 /// Appends one note to a stream that has `before` events, and looks at the answer.
