@@ -160,7 +160,7 @@ pub enum OpenError {
     /// The log has sealed events, and the file with their keys is gone.
     #[error(
         "the key file {} is missing, and the log has events that were sealed with its keys; \
-         restore it from a backup",
+         keep the folder as it is, and restore a backup into a new one",
         .path.display()
     )]
     KeysLost {
@@ -168,15 +168,15 @@ pub enum OpenError {
         path: PathBuf,
     },
     /// The file with the keys was cut, or its beginning is damaged.
-    #[error("the key file {} is damaged; restore it from a backup", .path.display())]
+    #[error("the key file {} is damaged; keep the folder as it is, and restore a backup into a new one", .path.display())]
     KeysDamaged {
         /// The file.
         path: PathBuf,
     },
     /// Keys were wrapped with a master key that is gone.
     #[error(
-        "the master key {} is missing, and the keys of threads are wrapped with it; restore it from a \
-         backup, or pass the master key that was used",
+        "the master key {} is missing, and the keys of threads are wrapped with it; put back the \
+         one that was used",
         .path.display()
     )]
     MasterKeyLost {

@@ -23,7 +23,9 @@ pub enum RowError {
     #[error("could not use the views' storage")]
     Store(#[from] EngineError),
     /// A row is not what its key promises.
-    #[error("a {kind} row of the views is damaged; run `remit rebuild` to make the views again")]
+    #[error(
+        "a {kind} row of the views is damaged; delete the data folder's `views` while nothing runs; they are made again from the log"
+    )]
     Damaged {
         /// What kind of row.
         kind: String,
@@ -32,14 +34,16 @@ pub enum RowError {
         source: serde_json::Error,
     },
     /// A key is not as its kind promises.
-    #[error("a {kind} key of the views is damaged; run `remit rebuild` to make the views again")]
+    #[error(
+        "a {kind} key of the views is damaged; delete the data folder's `views` while nothing runs; they are made again from the log"
+    )]
     DamagedKey {
         /// What kind of key.
         kind: String,
     },
     /// A row is not what was sealed under its key.
     #[error(
-        "a {kind} row of the views is damaged: it does not open; run `remit rebuild` to make the views again"
+        "a {kind} row of the views is damaged: it does not open; delete the data folder's `views` while nothing runs; they are made again from the log"
     )]
     Unopened {
         /// What kind of row.

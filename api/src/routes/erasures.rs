@@ -51,7 +51,7 @@ async fn erase(
             let erased = Erased { deleted: erasure.deleted, erasure_id: erasure.erasure_id };
             Ok(Json(erased).into_response())
         }
-        Err(_) => Ok((StatusCode::ACCEPTED, Json(server.unfinished_erasure(&thread_id)?)).into_response()),
+        Err(_) => server.erasure_under_way(&thread_id),
     }
 }
 
@@ -101,14 +101,23 @@ impl Server {
         Ok(Page { data, has_more, next_before_seq: None })
     }
 
-    fn unfinished_erasure(&self, thread_id: &ThreadId) -> Answer<Erasure> {
+    /// The answer to whoever has waited long enough: where the erasure stands. One that waits for
+    /// another erasure is not recorded yet.
+    fn erasure_under_way(&self, thread_id: &ThreadId) -> Answer<Response> {
         let erasures = self.runtime.erasures().map_err(runtime::EraseError::from)?;
-        let mut newest_first = erasures.into_iter().rev();
-        let found = newest_first.find(|erasure| erasure.thread_id == *thread_id);
-        match found {
-            Some(erasure) if erasure.state != ErasureState::Done => Ok(convert::erasure::to_wire(erasure)),
-            Some(_) | None => Err(ApiError::no_thread(thread_id)),
+        let found = erasures.into_iter().rev().find(|erasure| erasure.thread_id == *thread_id);
+        let Some(erasure) = found else {
+            self.tail(thread_id)?;
+            let detail = format!("the erasure of thread {thread_id} waits for another one; ask again");
+            return Err(ApiError::new(ProblemCode::Unavailable, detail));
+        };
+        let is_done = erasure.state == ErasureState::Done;
+        let erasure = convert::erasure::to_wire(erasure);
+        if is_done {
+            let erased = Erased { deleted: erasure.deleted, erasure_id: erasure.erasure_id };
+            return Ok(Json(erased).into_response());
         }
+        Ok((StatusCode::ACCEPTED, Json(erasure)).into_response())
     }
 }
 

@@ -137,7 +137,7 @@ pub enum RunStopReason {
     ModelLengthCapped,
     /// The lead used all its turns.
     TurnCapped,
-    /// The server found the run unfinished after a crash, and was told not to resume.
+    /// The run was found unfinished after a crash, and was not resumed.
     OrphanRecovered,
 }
 

@@ -24,6 +24,9 @@ pub(super) struct Unfinished {
 impl Unfinished {
     /// Begins a folder. Its place must be free, or an empty folder.
     pub(super) fn begin(target: &Path) -> Result<Self, BackupError> {
+        // Without a trailing separator, behind which a suffix would name something inside.
+        let target: PathBuf = target.components().collect();
+        let target = target.as_path();
         if !is_free(target).map_err(io_error("look into", target))? {
             return Err(BackupError::NotEmpty { folder: target.to_owned() });
         }

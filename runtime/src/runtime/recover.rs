@@ -106,7 +106,7 @@ impl Runtime {
         let scope = Scope { run_id: Some(run_id.clone()), ..Scope::default() };
         let journal = self.journal(thread_id, owner, Some(run_id.to_string()));
         let handle = run_owner::spawn(run.state, journal, scope);
-        let error = "interrupted: the server stopped before the run had ended, and was told not to resume it";
+        let error = "interrupted: the process that worked on the run stopped before the run had ended, and it was not resumed";
         let stop_reason = Some(RunStopReason::OrphanRecovered);
         let ending = RunEnding::Failed { error: error.to_owned(), stop_reason };
         let record = Record { decision: Decision::Run(RunCommand::End(ending)), facts: Vec::new() };

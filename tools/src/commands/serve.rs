@@ -88,6 +88,12 @@ async fn serve_on(
         context.output.message(&format!("resumed run {run_id} of thread {thread_id}"));
     }
     context.output.message(&format!("serving {} on {url}", host.data.display()));
+    if !address.ip().is_loopback() {
+        context.output.message(
+            "warning: there is no authentication yet: whoever reaches this address can run agents with tools, read every \
+             thread and erase it",
+        );
+    }
     let state =
         ApiState { log: host.log.clone(), projections, runtime: host.runtime.clone(), listen: address.ip() };
     let log = host.log.clone();

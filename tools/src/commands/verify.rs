@@ -92,7 +92,8 @@ impl Subject {
                  NEW` make a folder with new indexes"
             ),
             (Self::Data(_), DamageKind::KeyLost) => {
-                "put back the folder `keys` of the data folder from a backup".to_owned()
+                "keep the folder as it is, and restore a backup into a new folder: older keys put in the place of newer ones would \
+                 lose threads made since, and bring back erased ones".to_owned()
             }
             (
                 Self::Data(_),

@@ -102,7 +102,7 @@ pub(super) fn of_open(error: &OpenError) -> Finding {
 }
 
 fn keys_advice() -> String {
-    "put it back from a backup: without it no event can be read".to_owned()
+    restore_advice()
 }
 
 fn master_key_advice() -> String {
