@@ -315,3 +315,14 @@ async fn a_backup_with_a_removed_end_is_noticed() {
     );
     assert_eq!(DamageKind::Missing.to_string(), "the event is missing");
 }
+
+// Completion in a shell ends the name of a folder with a separator.
+#[tokio::test]
+async fn a_trailing_separator_names_the_same_folder() {
+    let (folder, log) = filled(sample::options()).await;
+    let target = folder.path().join("backup");
+    fs::create_dir(&target).unwrap();
+    back_up(&log, &target.join(""));
+    assert!(target.join("manifest.json").exists());
+    restore_to(&target, &folder.path().join("restored").join("")).unwrap();
+}
