@@ -146,10 +146,10 @@ fn lost_and_damaged_files_are_refused_by_name() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
         fs::write(&path, &damaged).unwrap();
-        check_refused(folder, &generated, "is damaged; restore it from a backup");
+        check_refused(folder, &generated, "is damaged; keep the folder as it is");
     }
     fs::write(&path, &whole[..whole.len() - 1]).unwrap();
-    check_refused(folder, &generated, "is damaged; restore it from a backup");
+    check_refused(folder, &generated, "is damaged; keep the folder as it is");
     fs::remove_file(&path).unwrap();
     check_refused(folder, &generated, "is missing, and the log has events that were sealed with its keys");
     fs::write(&path, &whole).unwrap();
