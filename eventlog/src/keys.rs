@@ -32,12 +32,16 @@ use crate::{
 };
 
 pub(crate) mod commit;
+pub(crate) mod commit_place;
 pub(crate) mod event;
 pub(crate) mod idempotency;
+pub(crate) mod location;
 pub(crate) mod meta;
 pub(crate) mod run_entry;
+pub(crate) mod run_place;
 pub(crate) mod stream;
 pub(crate) mod stream_entry;
+pub(crate) mod stream_place;
 pub(crate) mod task_event;
 
 /// First byte of every key. Stored: never renumber, never reuse.
@@ -52,6 +56,9 @@ pub(crate) enum KeyKind {
     Idempotency = 6,
     Commit = 7,
     Meta = 8,
+    StreamPlace = 9,
+    RunPlace = 10,
+    CommitPlace = 11,
 }
 
 /// Follows each name that is hashed.

@@ -26,6 +26,7 @@ pub mod engine;
 mod erase;
 mod foreign_json;
 mod format;
+mod index;
 mod journal_scan;
 mod json;
 mod keyring;

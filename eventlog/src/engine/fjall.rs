@@ -12,7 +12,7 @@ mod creation;
 pub(crate) mod journal;
 
 use super::{
-    Access, Batch, Direction, Durability, EngineError, KeyRange, Keyspace, Operation, OrderedStore, View,
+    Access, Batch, Direction, Durability, EngineError, Fill, KeyRange, Keyspace, Operation, OrderedStore, View,
     Visit,
 };
 
@@ -108,6 +108,13 @@ impl OrderedStore for FjallEngine {
             }
         }
         writes.commit().map_err(|error| EngineError::new("commit a batch", error))
+    }
+
+    fn ingest(&self, keyspace: Keyspace, fill: &mut Fill<'_>) -> Result<(), EngineError> {
+        let failed = |error| EngineError::new(format!("load keyspace {}", keyspace.name), error);
+        let mut ingestion = self.find(keyspace)?.start_ingestion().map_err(failed)?;
+        fill(&mut |key, value| ingestion.write(key, value).map_err(failed))?;
+        ingestion.finish().map_err(failed)
     }
 
     #[cfg(test)]

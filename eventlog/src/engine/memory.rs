@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Batch, Direction, Durability, EngineError, KeyRange, Keyspace, Operation, OrderedStore, View, Visit,
+    Batch, Direction, Durability, EngineError, Fill, KeyRange, Keyspace, Operation, OrderedStore, View, Visit,
 };
 
 type Maps = BTreeMap<&'static str, BTreeMap<Vec<u8>, Vec<u8>>>;
@@ -51,6 +51,18 @@ impl OrderedStore for MemoryEngine {
                 }
             }
         }
+        Ok(())
+    }
+
+    fn ingest(&self, keyspace: Keyspace, fill: &mut Fill<'_>) -> Result<(), EngineError> {
+        let mut pairs = Vec::new();
+        fill(&mut |key, value| {
+            pairs.push((key.to_vec(), value.to_vec()));
+            Ok(())
+        })?;
+        let mut maps = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        find(&maps, keyspace)?;
+        maps.entry(keyspace.name).or_default().extend(pairs);
         Ok(())
     }
 

@@ -13,8 +13,16 @@ use crate::{
 };
 
 pub(crate) fn encode(stream: &StreamId, idempotency_key: &IdempotencyKey) -> Vec<u8> {
-    let hash: [u8; 32] = name_hash(stream, &[idempotency_key.as_str()]);
+    encode_hashed(hash(stream, idempotency_key))
+}
+
+/// The key, from the hash of stream and idempotency key.
+pub(crate) fn encode_hashed(hash: [u8; 32]) -> Vec<u8> {
     key(KeyKind::Idempotency, &[&hash])
+}
+
+pub(crate) fn hash(stream: &StreamId, idempotency_key: &IdempotencyKey) -> [u8; 32] {
+    name_hash(stream, &[idempotency_key.as_str()])
 }
 
 /// Every key of every stream.

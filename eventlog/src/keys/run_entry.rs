@@ -26,7 +26,7 @@ pub(crate) struct RunEntry<'a> {
 }
 
 /// Begins a type that is a tag; no text begins with it.
-const TAGGED: u8 = 0xff;
+pub(super) const TAGGED: u8 = 0xff;
 
 /// An event type in an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +87,7 @@ pub(crate) fn decode_value(value: &[u8]) -> Result<RunEntry<'_>, DecodeError> {
     })
 }
 
-fn read_type(bytes: &[u8]) -> Result<TypeRef<'_>, DecodeError> {
+pub(super) fn read_type(bytes: &[u8]) -> Result<TypeRef<'_>, DecodeError> {
     match bytes.split_first() {
         Some((&TAGGED, tag)) => {
             let mut reader = Reader::new(tag);
