@@ -49,15 +49,6 @@ const EXTENSION: &str = "seg";
 /// Zeros to compare with and to write.
 static ZEROS: [u8; 64 * 1024] = [0; 64 * 1024];
 
-/// Where a record is, in the whole log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Location {
-    /// Of its first byte.
-    pub(crate) address: u64,
-    /// Its length in bytes.
-    pub(crate) length: u32,
-}
-
 /// Why a part of the record could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SegmentError {
@@ -98,6 +89,8 @@ pub(crate) enum Flaw {
     Discontinuous { expected: Position, found: Position },
     #[error("the chain of the log differs")]
     Chain,
+    #[error("a part of the record is missing")]
+    Gap,
 }
 
 /// One segment's part of the record.

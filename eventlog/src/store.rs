@@ -24,14 +24,17 @@ use crate::{
     position::{Position, Seq},
     read::RunQuery,
     recorded::{EventHashes, RecordedEvent},
+    segment::SegmentError,
     stream_id::StreamId,
 };
 
 mod engine_store;
 mod faulty;
+pub(crate) mod segment_store;
 
 pub use engine_store::EngineStore;
 pub use faulty::FaultyStore;
+pub use segment_store::SegmentStore;
 
 /// The end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,6 +127,9 @@ pub enum StoreError {
     /// The engine failed.
     #[error("the storage engine failed")]
     Engine(#[from] EngineError),
+    /// The files of the record failed, or hold something that they should not.
+    #[error("the record failed")]
+    Record(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// Stored bytes are damaged. `remit verify` says how far the damage goes.
     #[error("damaged data: {what}")]
     Damaged {
@@ -164,6 +170,12 @@ pub enum StoreError {
     Injected,
 }
 
+impl From<SegmentError> for StoreError {
+    fn from(error: SegmentError) -> Self {
+        Self::Record(Box::new(error))
+    }
+}
+
 /// Is shown an event and the bytes that its hash covers, and says whether it wants more.
 pub type Replayed<'a> = dyn FnMut(RecordedEvent, &[u8]) -> ControlFlow<()> + 'a;
 
@@ -173,6 +185,10 @@ pub trait LogStore: Send + Sync {
     fn keyring(&self) -> &Arc<Keyring>;
     /// The ordered engine below, for checks that look at every key; none without one.
     fn engine(&self) -> Option<&Engine> {
+        None
+    }
+    /// The segments and index below, for checks and copies of everything; none without them.
+    fn on_segments(&self) -> Option<&SegmentStore> {
         None
     }
     /// The head of what is durable.

@@ -1,30 +1,19 @@
 //! Looking at a folder without changing it: all that opening would refuse, found before anybody
 //! opens it.
 
-use std::{io, path::Path, sync::Arc};
+use std::{io, path::Path};
 
-use super::{
-    ENGINE_FOLDER, OpenError, WATERMARK_FILE, acquire_lock, compare, io_error, open_engine, open_keys,
-};
-use crate::{
-    format,
-    journal_scan::JournalScan,
-    keyring::Keyring,
-    options::Options,
-    position::Position,
-    store::EngineStore,
-    verify,
-    watermark::{Noted, Watermark},
-};
+use super::{OpenError, acquire_lock, index_folder, look, open_keys};
+use crate::{options::Options, position::Position};
 
 /// What a folder holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inspection {
     /// The version of the stored format; none in a log that has just been made.
     pub format_version: Option<u32>,
-    /// The last position. None if the journal has a torn end, which must be looked at first.
+    /// The last position. None if the record has a torn end, which must be looked at first.
     pub head: Option<Position>,
-    /// The last position that was noted outside the engine; none if the head file is gone.
+    /// The last position that was noted outside the record; none if the head file is gone.
     pub noted: Option<Position>,
     /// Space on disk.
     pub disk_bytes: u64,
@@ -34,43 +23,31 @@ pub struct Inspection {
 /// would give. It reads the end of the log, not all of it: that is what verifying is for.
 pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError> {
     let _lock = acquire_lock(folder, (options.clock)())?;
-    let engine_folder = folder.join(ENGINE_FOLDER);
-    let scanned =
-        JournalScan::of(&engine_folder).map_err(io_error("read the journals in", &engine_folder))?;
-    if let Some(journal) = scanned.damaged() {
-        return Err(OpenError::JournalDamaged { path: journal.path.clone(), at: journal.valid_bytes });
+    let looked = look(folder)?;
+    if let Some(refusal) = looked.refusal(folder) {
+        return Err(refusal);
     }
-    let path = folder.join(WATERMARK_FILE);
-    let noted = match Watermark::peek(&path).map_err(io_error("read", &path))? {
-        Noted::Head(head) => Some(head),
-        Noted::Nothing => None,
-        Noted::Damaged => return Err(OpenError::WatermarkDamaged { path }),
-    };
-    let noted_position = noted.map(|head| head.position);
-    if scanned.torn().is_some() {
-        // The engine cuts a torn end when it is opened, so it is not.
-        if let (Some(noted), Some(log)) = (noted_position, scanned.last_commit)
-            && noted > log
-        {
-            return Err(OpenError::HeadBehind { folder: folder.to_owned(), log, noted });
-        }
-        return Ok(Inspection { format_version: None, head: None, noted: noted_position, disk_bytes: 0 });
+    if looked.must_have_keys() {
+        open_keys(folder, options, true)?;
     }
-    let (engine, version) = open_engine(folder)?;
-    let keyring = if format::is_sealed(version) {
-        open_keys(folder, options, version)?
-    } else {
-        Keyring::in_memory().map_err(io_error("make keys for", folder))?
-    };
-    let head = EngineStore::head_of(&engine).map_err(OpenError::Store)?;
-    if let Some(noted) = noted {
-        compare(folder, &EngineStore::new(engine.clone(), Arc::new(keyring)), head, noted)?;
-    }
-    if let Some(damage) = verify::check_recent(&engine, head).map_err(OpenError::Store)? {
-        return Err(OpenError::Damaged { folder: folder.to_owned(), damage });
-    }
-    let disk_bytes = engine.disk_bytes().map_err(|source| OpenError::Store(source.into()))?;
-    Ok(Inspection { format_version: version, head: Some(head.position), noted: noted_position, disk_bytes })
+    let head = looked.torn_end().is_none().then_some(looked.survey.head.position);
+    Ok(Inspection {
+        format_version: looked.version,
+        head,
+        noted: looked.noted_head().map(|head| head.position),
+        disk_bytes: looked.segments.disk_bytes() + folder_bytes(&index_folder(&folder.join(super::LOG_FOLDER))),
+    })
+}
+
+/// The length of all files in a folder. What cannot be read counts nothing.
+fn folder_bytes(folder: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    let bytes = entries.flatten().map(|entry| match entry.metadata() {
+        Ok(found) if found.is_dir() => folder_bytes(&entry.path()),
+        Ok(found) => found.len(),
+        Err(_) => 0,
+    });
+    bytes.sum()
 }
 
 /// Space that is free on the disk of a folder, in bytes.

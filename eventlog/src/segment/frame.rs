@@ -15,14 +15,14 @@
 use jiff::Timestamp;
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::{Flaw, Location};
+use super::Flaw;
 use crate::{
     chain::Hash,
     codec::{
         DecodeError,
         bytes::{Reader, put_timestamp},
     },
-    keys,
+    keys::{self, location::Location},
     position::Position,
     store::{Commit, CommitGroup, KeyUse},
 };

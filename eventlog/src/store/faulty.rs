@@ -5,7 +5,9 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
+use super::{
+    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, StoreError, StreamSummary, Tail,
+};
 use crate::{
     append::IdempotencyKey,
     engine::Engine,
@@ -55,6 +57,10 @@ impl LogStore for FaultyStore {
 
     fn engine(&self) -> Option<&Engine> {
         self.inner.engine()
+    }
+
+    fn on_segments(&self) -> Option<&SegmentStore> {
+        self.inner.on_segments()
     }
 
     fn head(&self) -> Result<Head, StoreError> {

@@ -1,0 +1,114 @@
+//! Reading frames one after the other.
+
+use super::{
+    Flaw, SegmentError, Segments,
+    frame::{Frame, HEADER_BYTES, Header, MAGIC},
+};
+use crate::position::Position;
+
+/// Read at once by whoever reads on and on.
+const CHUNK_BYTES: usize = 1024 * 1024;
+/// Read at once at the beginning, for whoever wants one event.
+const FIRST_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Goes over frames in order. Each is checked, and follows the one before it.
+pub(crate) struct Walk {
+    segments: Segments,
+    /// Where the next frame begins, or a segment's end.
+    at: u64,
+    /// The position that the next frame begins with, once it is known.
+    next: Option<Position>,
+    /// What was read, and the address of its first byte.
+    buffer: Vec<u8>,
+    start: u64,
+    chunk: usize,
+}
+
+impl Walk {
+    /// Begins at the address of a frame. `first` is the position that it begins with, if that is
+    /// known.
+    pub(crate) fn new(segments: Segments, at: u64, first: Option<Position>) -> Self {
+        Self { segments, at, next: first, buffer: Vec::new(), start: at, chunk: FIRST_CHUNK_BYTES }
+    }
+
+    /// The address behind the last frame, or where the next segment begins.
+    pub(crate) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// The next frame. None where zeros begin and no other segment follows.
+    pub(crate) fn next(&mut self) -> Result<Option<Frame<'_>>, SegmentError> {
+        let Some(header) = self.next_header()? else { return Ok(None) };
+        let (at, bytes) = (self.at, usize::try_from(header.frame_bytes()).unwrap_or(usize::MAX));
+        if !self.fill(bytes)? {
+            return Err(self.segments.damaged(at, Flaw::Beyond));
+        }
+        if let Some(expected) = self.next.filter(|expected| *expected != header.first) {
+            let found = header.first;
+            return Err(self.segments.damaged(at, Flaw::Discontinuous { expected, found }));
+        }
+        self.at += bytes as u64;
+        self.next = Some(header.commit().last.next());
+        let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
+        let frame = self.buffer.get(from..from + bytes).unwrap_or_default();
+        Frame::check(header, frame).map(Some).map_err(|flaw| self.segments.damaged(at, flaw))
+    }
+
+    fn next_header(&mut self) -> Result<Option<Header>, SegmentError> {
+        loop {
+            let Some(extent) = self.segments.extent_at(self.at) else {
+                match self.segments.extent_from(self.at) {
+                    Some(next) => self.at = next.first,
+                    None => return Ok(None),
+                }
+                continue;
+            };
+            let is_there = self.fill(HEADER_BYTES)?;
+            let header = self.ahead().get(..HEADER_BYTES).filter(|_| is_there);
+            match header {
+                Some(header) if !super::is_zero(header.get(..MAGIC.len()).unwrap_or_default()) => {
+                    let header = Header::decode(header, self.at);
+                    let header = header.map_err(|flaw| self.segments.damaged(self.at, flaw))?;
+                    if self.at + header.frame_bytes() > extent.end() {
+                        return Err(self.segments.damaged(self.at, Flaw::Beyond));
+                    }
+                    return Ok(Some(header));
+                }
+                // No room for a frame, or none yet: what follows is in the next segment. That
+                // nothing is left out is known by the positions.
+                Some(_) | None => match self.segments.extent_from(extent.end()) {
+                    Some(next) => self.at = next.first,
+                    None => return Ok(None),
+                },
+            }
+        }
+    }
+
+    /// What was read from the present address on.
+    fn ahead(&self) -> &[u8] {
+        let from = self.at.checked_sub(self.start).and_then(|from| usize::try_from(from).ok());
+        from.and_then(|from| self.buffer.get(from..)).unwrap_or_default()
+    }
+
+    /// Reads until there are so many bytes from the present address on. False if there are fewer.
+    fn fill(&mut self, bytes: usize) -> Result<bool, SegmentError> {
+        let held = self.ahead().len();
+        if held >= bytes {
+            return Ok(true);
+        }
+        let from = self.buffer.len() - held;
+        if held == 0 || self.start > self.at {
+            self.buffer.clear();
+        } else {
+            self.buffer.drain(..from);
+        }
+        self.start = self.at;
+        let held = self.buffer.len();
+        self.buffer.resize(bytes.max(held + self.chunk), 0);
+        let rest = self.buffer.get_mut(held..).unwrap_or_default();
+        let count = self.segments.read_at(self.start + held as u64, rest)?;
+        self.buffer.truncate(held + count);
+        self.chunk = (self.chunk * 4).min(CHUNK_BYTES);
+        Ok(self.buffer.len() >= bytes)
+    }
+}
