@@ -169,7 +169,8 @@ impl EventLog {
         Sealer::new(Arc::clone(&self.0.keyring))
     }
 
-    /// Events of one stream after a seq, ascending.
+    /// Events of one stream after a seq, ascending: at most `limit`, and about `PAGE_BYTES_MAX` bytes
+    /// of them. Only an empty page says that there are no more.
     pub fn read_stream(
         &self,
         stream: &StreamId,
@@ -179,7 +180,8 @@ impl EventLog {
         Ok(self.store()?.read_stream(stream, after, limit)?)
     }
 
-    /// Events of one run after a seq, ascending. The limit counts what the filter admits.
+    /// Events of one run after a seq, ascending. The limit counts what the filter admits, and is
+    /// joined by that of bytes as in `read_stream`.
     pub fn read_run(
         &self,
         thread_id: &ThreadId,
@@ -192,7 +194,7 @@ impl EventLog {
         Ok(self.store()?.read_run(&RunQuery { thread_id, run_id, filter, after, limit })?)
     }
 
-    /// Events of the whole log after a position, ascending.
+    /// Events of the whole log after a position, ascending, bounded as in `read_stream`.
     pub fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, ReadError> {
         Ok(self.store()?.read_all(after, limit)?)
     }

@@ -7,6 +7,8 @@
 //! 3. After an error of `commit` nobody knows what was written; the caller stops writing.
 //! 4. Only one writer calls `commit`, with positions that follow the head without a gap.
 //! 5. Reads may run at the same time, and each sees one consistent state.
+//! 6. A read gives out about `PAGE_BYTES_MAX` bytes of events at most, and at least one event if
+//!    there is one: only an empty page says that there are no more.
 //!
 //! `EngineStore` keeps the rules on any ordered engine. A distributed one can keep them with one
 //! message per group. One suite (`conformance`) is run against each.

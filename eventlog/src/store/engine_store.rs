@@ -16,7 +16,7 @@ use crate::{
         task_event::Task,
     },
     position::{Position, Seq},
-    read::RunQuery,
+    read::{Room, RunQuery},
     recorded::RecordedEvent,
     seal::{self, Seal, TypeTag},
     stream_id::StreamId,
@@ -110,7 +110,7 @@ impl LogStore for EngineStore {
 
     fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError> {
         let range = KeyRange::after(&keys::event::encode(after), &keys::event::prefix());
-        collect(&*self.engine.view(), EVENTS, &range, limit, &mut |_, value| {
+        collect(&*self.engine.view(), EVENTS, &range, &mut Room::of(limit), &mut |_, value| {
             self.decode_event(value).map(Some)
         })
     }
@@ -145,10 +145,10 @@ impl LogStore for EngineStore {
         let range =
             KeyRange::after(&keys::stream_entry::encode(stream, after), &keys::stream_entry::prefix(stream));
         let view = self.engine.view();
-        let positions = collect(&*view, INDEX, &range, limit, &mut |_, value| {
+        let positions = collect(&*view, INDEX, &range, &mut Room::of(limit), &mut |_, value| {
             keys::stream_entry::decode_value(value).map(Some).map_err(damaged("a stream entry"))
         })?;
-        self.fetch(&*view, &positions)
+        self.fetch(&*view, &positions, &mut Room::of(limit))
     }
 
     fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError> {
@@ -169,7 +169,7 @@ impl LogStore for EngineStore {
             Some(stream) => KeyRange::after(&keys::stream::encode(stream), &prefix),
             None => KeyRange::prefix(&prefix),
         };
-        collect(&*self.engine.view(), INDEX, &range, limit, &mut |key, value| {
+        collect(&*self.engine.view(), INDEX, &range, &mut Room::of(limit), &mut |key, value| {
             let stream = keys::stream::decode(key).map_err(damaged("the key of a stream"))?;
             let tail = decode_tail(&stream, value)?;
             Ok(Some(StreamSummary { stream, seq: tail.seq, position: tail.position }))
@@ -183,7 +183,7 @@ impl EngineStore {
         let hash = keys::task_event::hash(task);
         let prefix = keys::task_event::prefix(hash);
         let range = KeyRange::after(&keys::task_event::encode(hash, query.after), &prefix);
-        collect(&*self.engine.view(), TASKS, &range, query.limit, &mut |_, value| {
+        collect(&*self.engine.view(), TASKS, &range, &mut Room::of(query.limit), &mut |_, value| {
             let event = self.decode_event(value)?;
             let is_wanted = event.stream == *task.stream
                 && event.scope.run_id.as_ref() == Some(task.run_id)
@@ -199,14 +199,14 @@ impl EngineStore {
         let prefix = keys::run_entry::prefix(run);
         let range = KeyRange::after(&keys::run_entry::encode(run, query.after), &prefix);
         let view = self.engine.view();
-        let positions = collect(&*view, INDEX, &range, query.limit, &mut |_, value| {
+        let positions = collect(&*view, INDEX, &range, &mut Room::of(query.limit), &mut |_, value| {
             let entry = keys::run_entry::decode_value(value).map_err(damaged("a run entry"))?;
             let is_type = wanted.as_ref().is_none_or(|wanted| wanted.admit(entry.event_type));
             let is_delegation =
                 query.filter.delegation_id.is_none_or(|wanted| entry.delegation_id == Some(wanted));
             Ok((is_type && is_delegation).then_some(entry.position))
         })?;
-        self.fetch(&*view, &positions)
+        self.fetch(&*view, &positions, &mut Room::of(query.limit))
     }
 
     /// The types that the query wants, as the index may hold them; none if it wants all.
@@ -221,26 +221,35 @@ impl EngineStore {
         Ok(Some(WantedTypes { names, tags }))
     }
 
-    /// Reads events by their ascending positions, neighbours in one go.
-    fn fetch(&self, view: &dyn View, positions: &[Position]) -> Result<Vec<RecordedEvent>, StoreError> {
+    /// Reads events by their ascending positions, neighbours in one go, as long as there is room.
+    fn fetch(
+        &self,
+        view: &dyn View,
+        positions: &[Position],
+        room: &mut Room,
+    ) -> Result<Vec<RecordedEvent>, StoreError> {
         let mut events = Vec::with_capacity(positions.len());
         for neighbours in positions.chunk_by(|one, other| one.next() == *other) {
             match neighbours {
                 [first, .., last] if neighbours.len() >= NEIGHBOURS_MIN => {
                     let range = KeyRange::between(&keys::event::encode(*first), &keys::event::encode(*last));
-                    let mut found = collect(view, EVENTS, &range, neighbours.len(), &mut |_, value| {
+                    let mut found = collect(view, EVENTS, &range, room, &mut |_, value| {
                         self.decode_event(value).map(Some)
                     })?;
-                    if found.len() < neighbours.len() {
+                    if found.len() < neighbours.len() && room.is_left() {
                         return Err(StoreError::MissingEvent { position: first_missing(neighbours, &found) });
                     }
                     events.append(&mut found);
                 }
                 few => {
                     for position in few {
+                        if !room.is_left() {
+                            return Ok(events);
+                        }
                         let record = view
                             .get(EVENTS, &keys::event::encode(*position))?
                             .ok_or(StoreError::MissingEvent { position: *position })?;
+                        room.take(record.len());
                         events.push(self.decode_event(&record)?);
                     }
                 }
@@ -292,30 +301,29 @@ fn put_event(batch: &mut Batch, stored: StoredEvent) {
 /// Makes something of a key and value, or nothing if they are not wanted.
 type Read<'a, T> = dyn FnMut(&[u8], &[u8]) -> Result<Option<T>, StoreError> + 'a;
 
-/// Reads up to `limit` pairs of a range that `read` wants.
+/// Reads pairs of a range that `read` wants, as long as there is room for them.
 fn collect<T>(
     view: &dyn View,
     keyspace: Keyspace,
     range: &KeyRange,
-    limit: usize,
+    room: &mut Room,
     read: &mut Read<'_, T>,
 ) -> Result<Vec<T>, StoreError> {
     let mut wanted = Vec::new();
     let mut failure = None;
-    if limit == 0 {
+    if !room.is_left() {
         return Ok(wanted);
     }
     view.scan(keyspace, range, Direction::Forward, &mut |key, value| {
         match read(key, value) {
-            Ok(Some(one)) => wanted.push(one),
+            Ok(Some(one)) => {
+                room.take(value.len());
+                wanted.push(one);
+            }
             Ok(None) => {}
             Err(error) => failure = Some(error),
         }
-        if wanted.len() < limit && failure.is_none() {
-            ControlFlow::Continue(())
-        } else {
-            ControlFlow::Break(())
-        }
+        if room.is_left() && failure.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     failure.map_or(Ok(wanted), Err)
 }
