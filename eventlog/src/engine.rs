@@ -72,6 +72,11 @@ impl EngineError {
         Self { action: action.into(), source: source.into() }
     }
 
+    /// Whether the engine found that its files are not what it wrote.
+    pub fn is_damage(&self) -> bool {
+        fjall::is_damage(&*self.source)
+    }
+
     fn unknown_keyspace(keyspace: Keyspace) -> Self {
         Self::new(
             format!("use keyspace {}", keyspace.name),
