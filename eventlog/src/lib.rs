@@ -24,6 +24,7 @@ mod condition;
 mod conformance;
 pub mod engine;
 mod erase;
+pub mod export;
 mod foreign_json;
 mod format;
 mod integrity;

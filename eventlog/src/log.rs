@@ -164,6 +164,11 @@ impl EventLog {
         self.is_erased(thread_id) || self.0.keyring.is_destroyed(sealer::run_scope(thread_id, run_id))
     }
 
+    /// The keys that its records are sealed with.
+    pub(crate) fn keyring(&self) -> &Keyring {
+        &self.0.keyring
+    }
+
     /// Seals what is kept beside the log with the same keys.
     pub fn sealer(&self) -> Sealer {
         Sealer::new(Arc::clone(&self.0.keyring))

@@ -121,6 +121,13 @@ pub(crate) fn decode(bytes: &[u8], keyring: &Keyring) -> Result<RecordedEvent, D
     Ok(event)
 }
 
+/// What a sealed record without its hash says when nobody can open it. The hash is not filled in.
+pub(crate) fn decode_erased(hashed: &[u8]) -> Result<RecordedEvent, DecodeError> {
+    let bytes = [hashed, &[0; HASH_BYTES]].concat();
+    let parts = split(&bytes)?;
+    sealed::decode_erased(parts.header, parts.hashed)
+}
+
 /// What a record says without being opened: what its index entries are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outline {
