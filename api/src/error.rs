@@ -8,7 +8,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use contracts::wire::problem::{PROBLEM_CONTENT_TYPE, Problem, ProblemCode};
-use domain::ids::{InvalidId, RunId, ThreadId};
+use domain::{
+    causes::with_causes,
+    ids::{InvalidId, RunId, ThreadId},
+};
 use eventlog::ReadError;
 
 /// What a client that was turned away for lack of capacity waits, in seconds.
@@ -53,17 +56,13 @@ impl ApiError {
     }
 
     /// Something failed that is not the client's doing. The log line has the whole chain of causes.
-    pub(crate) fn failed(code: ProblemCode, doing: &str, error: &dyn std::error::Error) -> Self {
-        let chain = chain(error);
+    /// Damage is `integrity`, wherever it is met and whatever the code is otherwise.
+    pub(crate) fn failed(code: ProblemCode, doing: &str, error: &(dyn std::error::Error + 'static)) -> Self {
+        let code = if eventlog::is_damage(error) { ProblemCode::Integrity } else { code };
+        let chain = with_causes(error);
         tracing::error!(code = code.as_str(), error = %chain, "{doing} failed");
         Self::new(code, format!("{doing} failed: {chain}"))
     }
-}
-
-/// An error and its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let causes = std::iter::successors(Some(error), |error| error.source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
 impl From<InvalidId> for ApiError {

@@ -5,6 +5,7 @@
 
 pub mod agent;
 pub mod card;
+pub mod causes;
 pub mod citation;
 pub mod decider;
 pub mod definition;

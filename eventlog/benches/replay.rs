@@ -48,7 +48,12 @@ fn replay(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("whole log from memory");
     group.sample_size(20).throughput(Throughput::Elements(EVENTS));
     group.bench_function("read", |bencher| {
-        bencher.iter(|| log.read_all(Position::ZERO, usize::MAX).unwrap());
+        bencher.iter(|| {
+            let mut after = Position::ZERO;
+            while let Some(last) = log.read_all(after, 1_000).unwrap().last() {
+                after = last.position;
+            }
+        });
     });
     group.bench_function("replay, checked", |bencher| {
         bencher.iter(|| {

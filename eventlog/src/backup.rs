@@ -1,23 +1,25 @@
 //! A copy of the log that is made while others write, and a data folder that is made of it.
 //!
-//! The engine cannot copy its files while it works, so what is stored is copied one by one: a prefix
-//! of the log up to one position. Records stay sealed as they are, and nothing that can be made of
-//! them is copied: indexes are made anew by restoring.
+//! Segments never change once they are full, and everything up to a head is durable, so that a copy
+//! is a prefix of the segments up to one position. Records stay sealed as they are, and nothing that
+//! can be made of them is copied: the index is made anew by restoring.
 //!
 //! ```text
-//! {backup}/manifest.json    where the copy ends, and the length and BLAKE3 of each file
-//! {backup}/events           every record, in order
-//! {backup}/commits          every commit, in order
-//! {backup}/idempotency      every idempotency key
-//! {backup}/keys/threads     the keys of threads and runs, wrapped by the master key
-//! {backup}/keys/master.key  the master key, if it was generated in the data folder
+//! {backup}/manifest.json           where the copy ends, and the length and BLAKE3 of each file
+//! {backup}/segments/{address}.seg  the record, without what is behind the head
+//! {backup}/keys/{n}/threads        the keys of threads and runs, wrapped by the master key
+//! {backup}/keys/{n}/master.key     the master key, if it was generated in the data folder
 //! ```
 //!
-//! The first three are pairs of a key and a value of the log's keyspaces (`entries`). The keys are
-//! copied last, so that none is missing that an event needs, and what was erased until then is not
-//! there. A master key from elsewhere is not copied; without it nobody can read the copy.
+//! A second backup into the same folder adds what is new. It first writes behind what the manifest
+//! counts and into new files, then puts a new manifest in the place of the old one, and then removes
+//! the keys that were there before: a crash leaves the one backup or the other.
 //!
-//! A backup and a restored folder are made beside their place and moved there when they are whole.
+//! The keys are copied last, so that none is missing that an event needs, and what was erased until
+//! then is not there. A master key from elsewhere is not copied; without it nobody can read the copy.
+//!
+//! A new backup and a restored folder are made beside their place and moved there when they are
+//! whole.
 
 use std::{
     io,
@@ -29,27 +31,28 @@ use crate::{
     verify::Damage,
 };
 
+mod check;
 mod copy;
-mod entries;
-mod follow;
+mod files;
 mod manifest;
 mod restore;
 #[cfg(test)]
 mod tests;
 mod unfinished;
 
+pub use check::verify_backup;
 pub(crate) use copy::copy;
-pub use follow::verify_backup;
 pub use manifest::{FileEntry, Manifest, MasterKeyPlace};
 pub use restore::restore;
 
-const EVENTS_FILE: &str = "events";
-const COMMITS_FILE: &str = "commits";
-const IDEMPOTENCY_FILE: &str = "idempotency";
-const KEYS_FILE: &str = "keys/threads";
-const MASTER_FILE: &str = "keys/master.key";
-/// Files that every backup has.
-const FILES: [&str; 4] = [EVENTS_FILE, COMMITS_FILE, IDEMPOTENCY_FILE, KEYS_FILE];
+/// Where the record is in a backup.
+const SEGMENTS_FOLDER: &str = "segments";
+/// Where the keys are, in a folder with a number.
+const KEYS_FOLDER: &str = "keys";
+/// The keys in that folder.
+const KEYS_FILE: &str = "threads";
+/// The master key in that folder.
+const MASTER_FILE: &str = "master.key";
 
 /// Why there is no backup, or no folder made of one. What was begun is removed again.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +62,24 @@ pub enum BackupError {
     NotEmpty {
         /// The folder.
         folder: PathBuf,
+    },
+    /// The backup that is there is of another log, or of a log that went on differently.
+    #[error(
+        "the backup in {} is of another log, or of one that went on differently: name another folder",
+        .folder.display()
+    )]
+    OtherLog {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// An earlier program made the backup.
+    #[error(
+        "the backup has format {found}, which this program no longer reads: restore it with the version \
+         that made it, and open the folder with this one"
+    )]
+    Older {
+        /// Its format.
+        found: u32,
     },
     /// There is no backup in the folder.
     #[error("there is no backup in {}: it has no manifest.json", .folder.display())]
@@ -147,6 +168,8 @@ impl BackupError {
             | Self::FileDiffers { .. }
             | Self::Damaged(_) => true,
             Self::NotEmpty { .. }
+            | Self::OtherLog { .. }
+            | Self::Older { .. }
             | Self::NoBackup { .. }
             | Self::Unsupported
             | Self::Io { .. }

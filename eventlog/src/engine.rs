@@ -17,7 +17,6 @@ mod tests;
 
 pub use batch::Batch;
 pub(crate) use batch::Operation;
-pub(crate) use fjall::journal;
 pub use range::KeyRange;
 
 /// Names a keyspace: its own ordered map. A batch may write to several atomically.
@@ -70,6 +69,11 @@ pub struct EngineError {
 impl EngineError {
     pub(crate) fn new(action: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self { action: action.into(), source: source.into() }
+    }
+
+    /// Whether the engine found that its files are not what it wrote.
+    pub fn is_damage(&self) -> bool {
+        fjall::is_damage(&*self.source)
     }
 
     fn unknown_keyspace(keyspace: Keyspace) -> Self {

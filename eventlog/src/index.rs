@@ -236,7 +236,6 @@ impl Index {
     }
 
     /// Waits until everything is in tables.
-    #[cfg(test)]
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
         self.start_flush(true)?;
         let running = self.flusher.lock().unwrap_or_else(PoisonError::into_inner).take();

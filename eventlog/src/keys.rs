@@ -70,7 +70,9 @@ pub(crate) const EVENTS: Keyspace = Keyspace { name: "events", access: Access::S
 pub(crate) const TASKS: Keyspace = Keyspace { name: "tasks", access: Access::Scanned };
 /// Everything small.
 pub(crate) const INDEX: Keyspace = Keyspace { name: "index", access: Access::Pointed };
-/// All keyspaces of the log.
+/// The keyspaces of the index.
+pub(crate) const INDEX_KEYSPACES: [Keyspace; 2] = [TASKS, INDEX];
+/// The keyspaces of a log of version 1 or 2.
 pub(crate) const KEYSPACES: [Keyspace; 3] = [EVENTS, TASKS, INDEX];
 
 /// A key from its kind and its parts.

@@ -17,7 +17,6 @@ use crate::{
     append::{Append, AppendError, Appended},
     backup::{self, BackupError, Manifest},
     condition::{Condition, Health, Stats},
-    engine::Engine,
     erase::EraseError,
     keyring::Keyring,
     lock::FolderLock,
@@ -30,7 +29,7 @@ use crate::{
     redact,
     replay::Replay,
     sealer::{self, Sealer},
-    store::{EngineStore, LogStore, StoreError, StreamSummary},
+    store::{LogStore, SegmentStore, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
     verify::{self, ExportedHead, Progress, Report, VerifyError, VerifyRequest},
@@ -64,7 +63,7 @@ impl EventLog {
     /// A log that keeps nothing when it is dropped.
     pub fn in_memory(options: Options) -> Self {
         #[expect(clippy::expect_used, reason = "an empty log in memory has no disk to fail")]
-        Self::with_store(Arc::new(EngineStore::in_memory()), options).expect("an empty log opens")
+        Self::with_store(Arc::new(SegmentStore::in_memory()), options).expect("an empty log opens")
     }
 
     /// A log on a backend of one's own, without a folder, a lock or a watermark.
@@ -164,12 +163,18 @@ impl EventLog {
         self.is_erased(thread_id) || self.0.keyring.is_destroyed(sealer::run_scope(thread_id, run_id))
     }
 
+    /// The keys that its records are sealed with.
+    pub(crate) fn keyring(&self) -> &Keyring {
+        &self.0.keyring
+    }
+
     /// Seals what is kept beside the log with the same keys.
     pub fn sealer(&self) -> Sealer {
         Sealer::new(Arc::clone(&self.0.keyring))
     }
 
-    /// Events of one stream after a seq, ascending.
+    /// Events of one stream after a seq, ascending: at most `limit`, and about `PAGE_BYTES_MAX` bytes
+    /// of them. Only an empty page says that there are no more.
     pub fn read_stream(
         &self,
         stream: &StreamId,
@@ -179,7 +184,8 @@ impl EventLog {
         Ok(self.store()?.read_stream(stream, after, limit)?)
     }
 
-    /// Events of one run after a seq, ascending. The limit counts what the filter admits.
+    /// Events of one run after a seq, ascending. The limit counts what the filter admits, and is
+    /// joined by that of bytes as in `read_stream`.
     pub fn read_run(
         &self,
         thread_id: &ThreadId,
@@ -192,7 +198,7 @@ impl EventLog {
         Ok(self.store()?.read_run(&RunQuery { thread_id, run_id, filter, after, limit })?)
     }
 
-    /// Events of the whole log after a position, ascending.
+    /// Events of the whole log after a position, ascending, bounded as in `read_stream`.
     pub fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, ReadError> {
         Ok(self.store()?.read_all(after, limit)?)
     }
@@ -205,8 +211,8 @@ impl EventLog {
     /// Space on disk, in bytes; 0 in memory.
     pub fn disk_bytes(&self) -> Result<u64, ReadError> {
         let store = self.store()?;
-        let engine = store.engine().map(Engine::disk_bytes).transpose().map_err(StoreError::Engine)?;
-        Ok(engine.unwrap_or(0))
+        let disk_bytes = store.on_segments().map(SegmentStore::disk_bytes).transpose()?;
+        Ok(disk_bytes.unwrap_or(0))
     }
 
     /// The seq of a stream's last event; none if there is no such stream.
@@ -238,12 +244,11 @@ impl EventLog {
     /// read and write. It takes as long as reading the whole log: call it outside of async code.
     pub fn verify(&self, request: VerifyRequest<'_>) -> Result<Report, VerifyError> {
         let store = self.store().map_err(|_| VerifyError::Closed)?;
-        let engine = store.engine().ok_or(VerifyError::Unsupported)?;
-        verify::verify_live(engine, store.keyring(), store.head()?, request)
+        verify::verify_live(store.on_segments().ok_or(VerifyError::Unsupported)?, request)
     }
 
     /// Copies the log up to its present head into a new folder, with its keys, while others read and
-    /// write. It takes as long as reading the whole log: call it outside of async code.
+    /// write, or adds what is new to a backup of the same log. It takes as long as reading the whole log: call it outside of async code.
     pub fn back_up(
         &self,
         target: &Path,
@@ -251,9 +256,8 @@ impl EventLog {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Manifest, BackupError> {
         let store = self.store()?;
-        let engine = store.engine().ok_or(BackupError::Unsupported)?;
-        let head = store.head()?;
-        backup::copy(engine, store.keyring(), head, target, taken_at, progress)
+        let store = store.on_segments().ok_or(BackupError::Unsupported)?;
+        backup::copy(store, target, taken_at, progress)
     }
 
     /// Whether the log takes writes.

@@ -152,10 +152,20 @@ impl Planner {
         if planned.is_some() {
             return Ok(self.planned_range(key_use).map(Verdict::RepeatPlanned));
         }
-        let events =
-            self.store.read_all(before(key_use.first), key_use.count as usize).map_err(storage(stream))?;
-        let events = events.into_iter().map(Arc::new).collect();
+        let events = self.recorded_range(key_use).map_err(storage(stream))?;
         Ok(Some(Verdict::RepeatRecorded(Appended { events, is_repeat: true })))
+    }
+
+    /// The events that were recorded under a key, page by page: together they may be larger than one.
+    fn recorded_range(&self, key_use: KeyUse) -> Result<Vec<Arc<RecordedEvent>>, StoreError> {
+        let (mut events, mut after) = (Vec::new(), before(key_use.first));
+        while events.len() < key_use.count as usize {
+            let page = self.store.read_all(after, key_use.count as usize - events.len())?;
+            let Some(last) = page.last() else { break };
+            after = last.position;
+            events.extend(page.into_iter().map(Arc::new));
+        }
+        Ok(events)
     }
 
     /// Gives the events their places at the end of the stream and of the log.

@@ -30,6 +30,34 @@ impl EventFilter {
     }
 }
 
+/// Stored bytes of events that one read gives out: what a page holds in memory, however large its
+/// events are. The event that reaches it is the last of its page, so a page is never empty for it.
+pub const PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// What still fits into a page.
+pub(crate) struct Room {
+    rows: usize,
+    bytes: usize,
+}
+
+impl Room {
+    /// An empty page of at most `rows` rows and about [`PAGE_BYTES_MAX`] bytes.
+    pub(crate) const fn of(rows: usize) -> Self {
+        Self { rows, bytes: PAGE_BYTES_MAX }
+    }
+
+    /// Whether another row may be added.
+    pub(crate) const fn is_left(&self) -> bool {
+        self.rows > 0 && self.bytes > 0
+    }
+
+    /// Counts a row of so many bytes.
+    pub(crate) const fn take(&mut self, bytes: usize) {
+        self.rows = self.rows.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
 /// A page of one run's events, ascending by seq. The limit counts what the filter admits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunQuery {

@@ -8,6 +8,7 @@ use std::{collections::HashMap, ops::ControlFlow, sync::Arc};
 use crate::{
     chain::{self, Hash},
     position::{Position, Seq},
+    read::Room,
     recorded::RecordedEvent,
     store::{LogStore, StoreError},
     stream_id::StreamId,
@@ -54,20 +55,25 @@ impl Replay {
         Self { store, after, tails: HashMap::new() }
     }
 
-    /// The next events, at most `limit`: none at the end of the log. After an error reading does not
-    /// go on: begin anew.
+    /// The next events, at most `limit` and about `PAGE_BYTES_MAX` bytes of them: none at the end of
+    /// the log only. After an error reading does not go on: begin anew.
     ///
     /// The first event of a stream is taken as it is if the stream began before the position where
     /// reading did.
     pub fn next_page(&mut self, limit: usize) -> Result<Vec<RecordedEvent>, ReplayError> {
         let mut events = Vec::with_capacity(limit.min(PAGE_MAX));
-        let (mut broken, after) = (None, self.after);
+        let (mut broken, mut room, after) = (None, Room::of(limit), self.after);
         self.store.replay(after, limit, &mut |event, hashed| {
             match check(&mut self.tails, &mut self.after, &event, hashed) {
                 Ok(()) => events.push(event),
                 Err(error) => broken = Some(error),
             }
-            if broken.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            room.take(hashed.len());
+            if broken.is_none() && room.is_left() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
         })?;
         broken.map_or(Ok(events), Err)
     }

@@ -7,8 +7,10 @@
 //! 3. After an error of `commit` nobody knows what was written; the caller stops writing.
 //! 4. Only one writer calls `commit`, with positions that follow the head without a gap.
 //! 5. Reads may run at the same time, and each sees one consistent state.
+//! 6. A read gives out about `PAGE_BYTES_MAX` bytes of events at most, and at least one event if
+//!    there is one: only an empty page says that there are no more.
 //!
-//! `EngineStore` keeps the rules on any ordered engine. A distributed one can keep them with one
+//! `SegmentStore` keeps the rules on files of its own with an index beside them. A distributed one can keep them with one
 //! message per group. One suite (`conformance`) is run against each.
 
 use std::{ops::ControlFlow, sync::Arc};
@@ -19,7 +21,7 @@ use crate::{
     append::IdempotencyKey,
     chain::{self, Hash},
     codec::{DecodeError, EncodeError},
-    engine::{Engine, EngineError},
+    engine::EngineError,
     keyring::Keyring,
     position::{Position, Seq},
     read::RunQuery,
@@ -28,11 +30,9 @@ use crate::{
     stream_id::StreamId,
 };
 
-mod engine_store;
 mod faulty;
 pub(crate) mod segment_store;
 
-pub use engine_store::EngineStore;
 pub use faulty::FaultyStore;
 pub use segment_store::SegmentStore;
 
@@ -183,10 +183,6 @@ pub type Replayed<'a> = dyn FnMut(RecordedEvent, &[u8]) -> ControlFlow<()> + 'a;
 pub trait LogStore: Send + Sync {
     /// The keys that its records are sealed with.
     fn keyring(&self) -> &Arc<Keyring>;
-    /// The ordered engine below, for checks that look at every key; none without one.
-    fn engine(&self) -> Option<&Engine> {
-        None
-    }
     /// The segments and index below, for checks and copies of everything; none without them.
     fn on_segments(&self) -> Option<&SegmentStore> {
         None

@@ -58,8 +58,8 @@ impl Subscription {
         }
     }
 
-    /// The next 1 to `limit` events; waits until there is one. Nothing is lost when the call is
-    /// cancelled. A limit of 0 is taken as 1.
+    /// The next 1 to `limit` events, about `PAGE_BYTES_MAX` bytes of them; waits until there is one.
+    /// Nothing is lost when the call is cancelled. A limit of 0 is taken as 1.
     pub async fn next_page(&mut self, limit: usize) -> Result<Vec<RecordedEvent>, ReadError> {
         let limit = limit.max(1);
         if !self.buffer.is_empty() {
@@ -69,7 +69,8 @@ impl Subscription {
         self.wait_for_page(limit).await
     }
 
-    /// What can be read without waiting: at most `limit` events, perhaps none.
+    /// What can be read without waiting: at most `limit` events, about `PAGE_BYTES_MAX` bytes of
+    /// them. None means that there are no more now.
     pub fn try_next_page(&mut self, limit: usize) -> Result<Vec<RecordedEvent>, ReadError> {
         if !self.buffer.is_empty() {
             let count = limit.min(self.buffer.len());

@@ -1,9 +1,9 @@
 //! Proving that the log is what was recorded: every record, chain, commit and index entry.
 //!
-//! The walk (`walk`) goes over the records in order, at about the speed at which they can be read:
-//! one thread reads, one follows the chains, the others hash. What the indexes should hold is added
-//! up on the way and compared with what they hold (`index`); only when the sums differ is the first
-//! bad entry looked for.
+//! The walk (`walk`) goes over the segments in order, at about the speed at which they can be read:
+//! one thread reads frames, one follows the chains, the others hash. What the index should hold is
+//! added up on the way and compared with what its tables hold (`index`); only when the sums differ
+//! is the first bad entry looked for.
 //!
 //! Hashes cover sealed bytes, so no key is needed for them and erased threads verify like others.
 
@@ -13,23 +13,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     chain::Hash,
-    engine::{Engine, EngineError},
+    engine::EngineError,
+    index::{Checkpoint, Index as LogIndex},
     keyring::Keyring,
-    open::{self, OpenError},
+    open::{self, LOG_FOLDER, OpenError, recover},
     options::Options,
     position::{Position, Seq},
-    store::{Head, StoreError},
+    segment::Segments,
+    store::{Head, SegmentStore, StoreError},
     stream_id::StreamId,
 };
 
 mod index;
 mod link;
-mod recent;
 mod stream;
 mod walk;
 
-pub(crate) use index::entries as index_entries;
-pub(crate) use recent::check_recent;
 pub use stream::{BrokenLink, Fault, verify_stream};
 
 /// The end of a log as somebody wrote it down: proof that the log went at least this far, and what
@@ -186,13 +185,22 @@ pub enum DamageKind {
     /// The log had another content when its head was exported.
     #[error("the log had another content there when its head was exported")]
     ExportDiffers,
-    /// The journal of the engine is damaged, with later commits behind the damage.
-    #[error("the journal {journal} is damaged at byte {at}, with later commits behind the damage")]
-    Journal {
+    /// The record is damaged.
+    #[error("the segment {segment} is damaged at byte {at}: {what}")]
+    Segment {
         /// The file.
-        journal: String,
+        segment: String,
         /// Where.
         at: u64,
+        /// What is wrong there.
+        what: String,
+    },
+    /// The index cannot be opened, or is one of another record. It is made anew when the log is
+    /// opened.
+    #[error("the index cannot be used, and is made anew from the record when the log is opened: {reason}")]
+    IndexUnusable {
+        /// Why.
+        reason: String,
     },
 }
 
@@ -207,6 +215,8 @@ pub enum Index {
     Tasks,
     /// Idempotency keys.
     Keys,
+    /// Commits and where they are.
+    Commits,
 }
 
 impl fmt::Display for Index {
@@ -216,6 +226,7 @@ impl fmt::Display for Index {
             Self::Runs => "index of runs",
             Self::Tasks => "index of tasks",
             Self::Keys => "index of idempotency keys",
+            Self::Commits => "index of commits",
         })
     }
 }
@@ -251,8 +262,11 @@ impl From<EngineError> for VerifyError {
 
 /// What is verified.
 pub(crate) struct Subject<'a> {
-    pub(crate) engine: &'a Engine,
-    pub(crate) keyring: &'a Keyring,
+    pub(crate) segments: &'a Segments,
+    /// None where keys are not looked at.
+    pub(crate) keyring: Option<&'a Keyring>,
+    /// None where there is none. The checkpoint is one that the head covers.
+    pub(crate) index: Option<(&'a LogIndex, Checkpoint)>,
     /// The last event that is looked at.
     pub(crate) head: Head,
     /// Events behind the head are new, and no damage.
@@ -261,37 +275,82 @@ pub(crate) struct Subject<'a> {
     pub(crate) noted: Option<Head>,
 }
 
-/// Verifies the log in a folder that nobody has open. Nothing in it is changed, except that the
-/// engine drops a torn end of its journal, as it does on every start; a journal that is damaged in
-/// the middle is reported without opening it.
+/// Verifies the log in a folder that nobody has open. Nothing in it is changed. A torn end that was
+/// never acknowledged is no damage: opening the log drops it.
 pub fn verify_folder(
     folder: &Path,
     options: &Options,
     request: VerifyRequest<'_>,
 ) -> Result<Report, VerifyError> {
-    let opened = match open::open_to_verify(folder, options)? {
-        open::ToVerify::NoLog => return Err(VerifyError::NoLog { folder: folder.display().to_string() }),
-        open::ToVerify::Damaged(damage) => return Ok(Report::of_damage(damage)),
-        open::ToVerify::Opened(opened) => opened,
+    let log_folder = folder.join(LOG_FOLDER);
+    if !log_folder.exists() {
+        return Err(VerifyError::NoLog { folder: folder.display().to_string() });
+    }
+    let _lock = open::acquire_lock(folder, (options.clock)())?;
+    let looked = open::look(folder)?;
+    if let Some(damage) = looked.damage() {
+        return Ok(Report::of_damage(damage));
+    }
+    let head = looked.survey.head;
+    let has_keys = looked.must_have_keys() && head != Head::EMPTY;
+    let keyring = has_keys.then(|| open::open_keys(folder, options, true)).transpose()?;
+    let (index, unusable) = match open_index(&log_folder, &looked.segments, head) {
+        Ok(index) => (index, None),
+        Err(reason) => (None, Some(reason)),
     };
     let subject = Subject {
-        engine: &opened.engine,
-        keyring: &opened.keyring,
-        head: opened.head,
+        segments: &looked.segments,
+        keyring: keyring.as_ref(),
+        index: index.as_ref().map(|index| (index, index.checkpoint())),
+        head,
         is_live: false,
-        noted: opened.noted,
+        noted: looked.noted_head(),
+    };
+    let mut report = walk::walk(&subject, request)?;
+    if let Some(reason) = unusable.filter(|_| report.is_whole()) {
+        report.damage = Some(Damage { position: head.position, kind: DamageKind::IndexUnusable { reason } });
+    }
+    Ok(report)
+}
+
+/// The index of a folder as it is in its tables. None if it has none.
+fn open_index(log_folder: &Path, segments: &Segments, head: Head) -> Result<Option<LogIndex>, String> {
+    let folder = open::index_folder(log_folder);
+    if !folder.exists() {
+        return Ok(None);
+    }
+    let text = |error: &dyn std::error::Error| domain::causes::with_causes(error);
+    let engine = recover::open_engine(&folder).map_err(|error| text(&error))?;
+    let index = LogIndex::open(engine).map_err(|error| text(&error))?;
+    match recover::fits(&index, segments, head).map_err(|error| text(&error))? {
+        true => Ok(Some(index)),
+        false => Err("its last commit is not in the record".to_owned()),
+    }
+}
+
+/// Verifies a log that is open, up to its present head.
+pub(crate) fn verify_live(store: &SegmentStore, request: VerifyRequest<'_>) -> Result<Report, VerifyError> {
+    // The tables may go on while the head is asked for, and must not be ahead of it.
+    let checkpoint = store.index().checkpoint();
+    let subject = Subject {
+        segments: store.segments(),
+        keyring: Some(store.keyring_ref()),
+        index: Some((store.index(), checkpoint)),
+        head: store.index().end().head,
+        is_live: true,
+        noted: None,
     };
     walk::walk(&subject, request)
 }
 
-/// Verifies a log that is open, up to its present head.
-pub(crate) fn verify_live(
-    engine: &Engine,
-    keyring: &Keyring,
+/// Verifies a record that has neither keys nor index beside it, such as that of a backup.
+pub(crate) fn verify_record(
+    segments: &Segments,
     head: Head,
     request: VerifyRequest<'_>,
 ) -> Result<Report, VerifyError> {
-    walk::walk(&Subject { engine, keyring, head, is_live: true, noted: None }, request)
+    let subject = Subject { segments, keyring: None, index: None, head, is_live: false, noted: None };
+    walk::walk(&subject, request)
 }
 
 impl Report {

@@ -6,7 +6,10 @@
 
 use std::{error::Error, sync::Arc, time::Instant};
 
-use domain::ids::{RunId, ThreadId};
+use domain::{
+    causes::with_causes,
+    ids::{RunId, ThreadId},
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
@@ -191,22 +194,10 @@ impl Writer {
     }
 
     fn poison(&self, what: &str, error: &dyn Error) -> Arc<str> {
-        let reason = format!("{what}: {}", chain_text(error));
+        let reason = format!("{what}: {}", with_causes(error));
         tracing::error!(%reason, "the log takes no more writes");
         self.condition.poison(&reason)
     }
-}
-
-/// An error with its causes, in one line.
-fn chain_text(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 /// A caller that went away misses its answer; what it appended stays.

@@ -28,9 +28,21 @@ pub struct EventQuery {
 /// The page, without what was erased. Fewer events than the limit mean that there were no more when it was read.
 pub fn event_page(log: &EventLog, query: &EventQuery) -> Result<Vec<RecordedEvent>, ReadError> {
     match &query.run_id {
-        Some(run_id) => log.read_run(&query.thread_id, run_id, &query.filter, query.after, query.limit),
+        Some(run_id) => run_page(log, query, run_id),
         None => thread_page(log, query),
     }
+}
+
+/// The log's own pages are bounded by bytes too: only an empty one is the end.
+fn run_page(log: &EventLog, query: &EventQuery, run_id: &RunId) -> Result<Vec<RecordedEvent>, ReadError> {
+    let (mut page, mut after) = (Vec::new(), query.after);
+    while page.len() < query.limit {
+        let read = log.read_run(&query.thread_id, run_id, &query.filter, after, query.limit - page.len())?;
+        let Some(last) = read.last() else { break };
+        after = last.seq;
+        page.extend(read);
+    }
+    Ok(page)
 }
 
 fn thread_page(log: &EventLog, query: &EventQuery) -> Result<Vec<RecordedEvent>, ReadError> {

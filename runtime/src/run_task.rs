@@ -5,6 +5,7 @@ use std::panic::AssertUnwindSafe;
 
 use domain::{
     agent::{Agent, Conclusion},
+    causes::with_causes,
     event::{CancelReason, RunStopReason},
     prompt::task_tool,
     run::{RunCommand, RunEnding},
@@ -19,7 +20,6 @@ use crate::{
     recorder::{Recorder, Seat},
     run_context::RunContext,
     run_owner::{Decision, Record, RecordError},
-    sandbox::with_causes,
     tools::ToolContext,
 };
 

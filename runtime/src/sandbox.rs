@@ -20,7 +20,6 @@ pub(crate) mod shell;
 mod system;
 mod watchman;
 
-pub(crate) use confinement::with_causes;
 pub use confinement::{Confinement, NoConfinement};
 pub(crate) use folders::real_workspace;
 pub use folders::{ThreadFolders, VIRTUAL_OUTPUTS, VIRTUAL_ROOT, VIRTUAL_UPLOADS, VIRTUAL_WORKSPACE};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use domain::causes::with_causes;
 use eventlog::{
     Inspection, OpenError, Options,
     engine::Engine,
@@ -93,7 +94,7 @@ pub(crate) fn diagnose(data: &Path, options: &Options) -> Diagnosis {
             diagnosis.findings.push(Finding::problem(
                 "journal",
                 Exit::Failed,
-                trouble::with_causes(&error),
+                with_causes(&error),
                 "look at the disk and at the permissions of the folder",
             ));
             true
@@ -188,7 +189,7 @@ fn views(folder: &Path) -> Option<Finding> {
         Ok(_) => Some(Finding::ok("views", "can be opened")),
         Err(error) => Some(Finding::warning(
             "views",
-            format!("they cannot be opened: {}", trouble::with_causes(&error)),
+            format!("they cannot be opened: {}", with_causes(&error)),
             format!("delete {}: they are made again from the log", folder.display()),
         )),
     }

@@ -3,9 +3,7 @@
 use std::{fmt, io};
 
 use contracts::wire::problem::ProblemCode;
-use eventlog::{
-    OpenError, ReadError, VerifyError, backup::BackupError, repair::RepairError, store::StoreError,
-};
+use eventlog::{OpenError, VerifyError, backup::BackupError, repair::RepairError};
 
 /// The exit codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,23 +84,22 @@ pub(crate) fn explain(error: &anyhow::Error) -> String {
     text
 }
 
-/// The exit code of an error.
+/// The exit code of an error. A failure that says no more than that it failed has the code of its
+/// cause, if that is damage.
 pub(crate) fn exit_of(error: &anyhow::Error) -> Exit {
-    if let Some(failure) = error.downcast_ref::<Failure>() {
-        return failure.exit;
-    }
-    error.chain().find_map(exit_of_cause).unwrap_or(Exit::Failed)
+    let said = match error.downcast_ref::<Failure>() {
+        Some(failure) => failure.exit,
+        None => error.chain().find_map(exit_of_cause).unwrap_or(Exit::Failed),
+    };
+    if said == Exit::Failed && eventlog::is_damage(error.as_ref()) { Exit::Integrity } else { said }
 }
 
 fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(failure) = cause.downcast_ref::<Failure>() {
         return Some(failure.exit);
     }
-    if let Some(exit) = cause.downcast_ref::<OpenError>().and_then(exit_of_open) {
-        return Some(exit);
-    }
-    if let Some(error) = cause.downcast_ref::<StoreError>() {
-        return exit_of_store(error);
+    if let Some(OpenError::Held { .. } | OpenError::HeldByUnknown { .. }) = cause.downcast_ref() {
+        return Some(Exit::Refused);
     }
     if let Some(exit) = cause.downcast_ref::<BackupError>().and_then(exit_of_backup) {
         return Some(exit);
@@ -110,41 +107,23 @@ fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(VerifyError::NoLog { .. }) = cause.downcast_ref() {
         return Some(Exit::NotFound);
     }
-    if let Some(exit) = cause.downcast_ref::<RepairError>().and_then(exit_of_repair) {
-        return Some(exit);
-    }
-    match cause.downcast_ref::<ReadError>() {
-        Some(ReadError::Store(error)) => exit_of_store(error),
-        Some(ReadError::Closed) | None => None,
-    }
+    cause.downcast_ref::<RepairError>().and_then(exit_of_repair)
 }
 
-/// The log knows best why it was not opened; only these causes have a code of their own.
-pub(crate) fn exit_of_open(error: &OpenError) -> Option<Exit> {
-    if matches!(error, OpenError::Held { .. } | OpenError::HeldByUnknown { .. }) {
-        return Some(Exit::Refused);
+/// The exit code of an opening that was refused.
+pub(crate) fn exit_of_open(error: &OpenError) -> Exit {
+    match error {
+        OpenError::Held { .. } | OpenError::HeldByUnknown { .. } => Exit::Refused,
+        error if error.is_damage() => Exit::Integrity,
+        _ => Exit::Failed,
     }
-    let is_damage = matches!(
-        error,
-        OpenError::HeadBehind { .. }
-            | OpenError::HeadDiffers { .. }
-            | OpenError::WatermarkDamaged { .. }
-            | OpenError::JournalDamaged { .. }
-            | OpenError::Damaged { .. }
-            | OpenError::KeysLost { .. }
-            | OpenError::KeysDamaged { .. }
-    );
-    is_damage.then_some(Exit::Integrity)
 }
 
 fn exit_of_backup(error: &BackupError) -> Option<Exit> {
     if matches!(error, BackupError::NotEmpty { .. }) {
         return Some(Exit::Refused);
     }
-    if matches!(error, BackupError::NoBackup { .. }) {
-        return Some(Exit::NotFound);
-    }
-    error.is_damage().then_some(Exit::Integrity)
+    matches!(error, BackupError::NoBackup { .. }).then_some(Exit::NotFound)
 }
 
 fn exit_of_repair(error: &RepairError) -> Option<Exit> {
@@ -155,11 +134,6 @@ fn exit_of_repair(error: &RepairError) -> Option<Exit> {
         }
         RepairError::Open(_) | RepairError::Io { .. } => None,
     }
-}
-
-fn exit_of_store(error: &StoreError) -> Option<Exit> {
-    let is_damage = matches!(error, StoreError::Damaged { .. } | StoreError::MissingEvent { .. });
-    is_damage.then_some(Exit::Integrity)
 }
 
 /// The exit code that says the same as a server's answer.
@@ -186,6 +160,7 @@ mod tests {
     use std::path::PathBuf;
 
     use anyhow::Context as _;
+    use eventlog::{ReadError, store::StoreError};
     use jiff::Timestamp;
 
     use super::*;
@@ -245,8 +220,15 @@ mod tests {
 
     #[test]
     fn integrity_is_told_apart() {
-        let damaged = OpenError::WatermarkDamaged { path: PathBuf::from("head") };
-        assert_eq!(exit_of(&damaged.into()), Exit::Integrity);
+        let damaged = || OpenError::WatermarkDamaged { path: PathBuf::from("head") };
+        assert_eq!(exit_of(&damaged().into()), Exit::Integrity);
+        // A word about what was being done does not hide it, and a refusal stays one.
+        let below = |exit| anyhow::Error::new(damaged()).context(Failure::new(exit, "could not do it"));
+        assert_eq!(exit_of(&below(Exit::Failed)), Exit::Integrity);
+        assert_eq!(exit_of(&below(Exit::Refused)), Exit::Refused);
+        let missing = StoreError::MissingEvent { position: eventlog::Position::new(7) };
+        assert_eq!(exit_of(&ReadError::Store(missing).into()), Exit::Integrity);
+        assert_eq!(exit_of(&ReadError::Closed.into()), Exit::Failed);
         assert_eq!(exit_of_problem(ProblemCode::Integrity), Exit::Integrity);
     }
 }

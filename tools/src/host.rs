@@ -186,8 +186,15 @@ impl Watched for LocalRun {
                 }
                 () = end => {
                     self.end = None;
-                    let rest = self.events.try_next_page(LAST_EVENTS).context("could not follow the run")?;
-                    self.rest = rest.iter().rev().filter_map(known).collect();
+                    loop {
+                        let page =
+                            self.events.try_next_page(LAST_EVENTS).context("could not follow the run")?;
+                        if page.is_empty() {
+                            break;
+                        }
+                        self.rest.extend(page.iter().filter_map(known));
+                    }
+                    self.rest.reverse();
                 }
             }
         }

@@ -73,10 +73,11 @@ impl From<EraseError> for ApiError {
     }
 }
 
+/// What is damaged is `integrity` all the same.
 const fn history_code(error: &HistoryError) -> ProblemCode {
     match error {
         HistoryError::Read(_) => ProblemCode::Unavailable,
-        HistoryError::Decode(_) => ProblemCode::Integrity,
+        HistoryError::Decode(_) => ProblemCode::Internal,
     }
 }
 

@@ -11,12 +11,15 @@ use contracts::wire::{
     problem::ProblemCode,
     run::{CreateRun, OnDisconnect, Run},
 };
-use domain::ids::{RunId, ThreadId};
+use domain::{
+    causes::with_causes,
+    ids::{RunId, ThreadId},
+};
 use eventlog::Position;
 
 use crate::{
     convert,
-    error::{Answer, ApiError, chain},
+    error::{Answer, ApiError},
     extract::{JsonBody, Path, Query, ThreadPath},
     on_disconnect::CancelOnDrop,
     paths,
@@ -124,7 +127,7 @@ impl Server {
         Some(CancelOnDrop::new(move || {
             tasks.spawn(async move {
                 if let Err(error) = runtime.cancel_run(&thread_id, &run_id).await {
-                    tracing::info!(%run_id, error = %chain(&error), "the run of a client that left goes on");
+                    tracing::info!(%run_id, error = %with_causes(&error), "the run of a client that left goes on");
                 }
             });
         }))

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
+use domain::causes::with_causes;
 use eventlog::{ReadError, RecordedEvent};
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
@@ -10,7 +11,7 @@ use super::{
     frame,
     run_feed::{self, RunFeed},
 };
-use crate::{error::chain, on_disconnect::CancelOnDrop, shutdown::Shutdown};
+use crate::{on_disconnect::CancelOnDrop, shutdown::Shutdown};
 
 /// How long a stream may be silent: proxies close idle connections after 30 to 60 seconds.
 const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -107,7 +108,7 @@ impl Frames {
                 Some(frame::event(&event).unwrap_or_else(|_| self.failed("an event cannot be shown")))
             }
             Next::Event(Err(error)) => {
-                let message = chain(&error);
+                let message = with_causes(&error);
                 tracing::error!(error = %message, run_id = %self.feed.run_id, "a stream cannot read the log");
                 Some(self.failed(&message))
             }

@@ -1,162 +1,222 @@
-//! Copying what is stored up to a position, while others write behind it.
+//! Copying the record up to a position, while others write behind it.
 
-use std::path::Path;
+use std::{
+    fs::{self, DirBuilder},
+    io::{Seek, SeekFrom, Write},
+    os::unix::fs::DirBuilderExt,
+    path::Path,
+};
 
 use jiff::Timestamp;
 
 use super::{
-    BackupError, COMMITS_FILE, EVENTS_FILE, FileEntry, IDEMPOTENCY_FILE, KEYS_FILE, MASTER_FILE, Manifest,
-    MasterKeyPlace,
-    entries::{self, EntryWriter},
-    io_error, manifest,
+    BackupError, FileEntry, KEYS_FILE, KEYS_FOLDER, MASTER_FILE, Manifest, MasterKeyPlace, SEGMENTS_FOLDER,
+    check::{Proven, prove},
+    files, io_error,
+    manifest::{self, keys_name},
     unfinished::Unfinished,
 };
 use crate::{
-    chain,
-    codec::record::HASH_BYTES,
-    engine::{Direction, Engine, KeyRange},
     format,
     keyring::Keyring,
-    keys::{self, EVENTS, INDEX},
-    position::Position,
-    store::{Head, StoreError},
-    verify::{Damage, DamageKind, Progress},
+    segment::{Extent, Segments},
+    store::{Head, LogStore as _, SegmentStore, StoreError},
+    verify::Progress,
 };
 
-/// Pairs that are read at once, so that nobody is held up for long.
-const PAGE: usize = 1_024;
+/// Read and written at once.
+const CHUNK_BYTES: usize = 1024 * 1024;
+const OWNER_ONLY: u32 = 0o700;
 
-/// Copies the log up to a head into a new folder. Everything up to a head is durable and never
-/// changes, so that no snapshot is held while copying.
+/// Copies the log up to its present head into a new folder, or adds what is new to a backup of it.
+/// Everything up to a head is durable and never changes, so that nobody is held up.
 pub(crate) fn copy(
-    engine: &Engine,
-    keyring: &Keyring,
-    head: Head,
+    store: &SegmentStore,
     target: &Path,
     taken_at: Timestamp,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Manifest, BackupError> {
+    let end = store.index().end();
+    let taking = Taking { store, head: end.head, end: end.end, taken_at };
+    if Manifest::is_in(target) {
+        return taking.add_to(target, progress);
+    }
     let unfinished = Unfinished::begin(target)?;
-    let folder = &unfinished.folder;
-    let events = copy_events(engine, head, folder, progress)?;
-    let (commits, commit_count) =
-        copy_index(engine, folder, COMMITS_FILE, &keys::commit::prefix(), &mut |key, _| {
-            Ok(keys::commit::decode(key).map_err(damaged("a commit"))? <= head.position)
-        })?;
-    let (idempotency, _) =
-        copy_index(engine, folder, IDEMPOTENCY_FILE, &keys::idempotency::all(), &mut |_, value| {
-            let key_use = keys::idempotency::decode_value(value).map_err(damaged("an idempotency key"))?;
-            Ok(key_use.first <= head.position)
-        })?;
-    // The keys come last: see the module.
-    let (master_key, keys) = copy_keys(keyring, folder)?;
-    let mut files = vec![events, commits, idempotency];
-    files.extend(keys);
-    let manifest = Manifest {
-        format: manifest::FORMAT,
-        log_format: format::FORMAT_VERSION,
-        position: head.position,
-        chain: head.chain,
-        events: head.position.get(),
-        commits: commit_count,
-        taken_at,
-        master_key,
-        files,
-    };
-    manifest.write(folder)?;
+    let manifest = taking.copy_to(&unfinished.folder, progress)?;
     unfinished.finish()?;
     Ok(manifest)
 }
 
-/// Copies every record, and proves on the way that they are those that the chain of the log covers.
-fn copy_events(
-    engine: &Engine,
+/// A backup that is being taken.
+struct Taking<'a> {
+    store: &'a SegmentStore,
     head: Head,
-    folder: &Path,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<FileEntry, BackupError> {
-    let mut out = EntryWriter::create(folder, EVENTS_FILE)?;
-    let (mut position, mut log_chain) = (Position::ZERO, chain::START);
-    while position < head.position {
-        let first = keys::event::encode(position.next());
-        let range = KeyRange::between(&first, &keys::event::encode(head.position));
-        let page = engine.view().page(EVENTS, &range, Direction::Forward, PAGE)?;
-        let missing = |position: Position| {
-            BackupError::LogDamaged(Damage { position: position.next(), kind: DamageKind::Missing })
-        };
-        if page.is_empty() {
-            return Err(missing(position));
-        }
-        for (key, record) in page {
-            let hash = record.last_chunk::<HASH_BYTES>();
-            let Some(hash) = hash.filter(|_| key == keys::event::encode(position.next())) else {
-                return Err(missing(position));
-            };
-            log_chain = chain::log_chain(&log_chain, hash);
-            out.put(&key, &record)?;
-            position = position.next();
-        }
-        progress(Progress { position, head: head.position });
-    }
-    if log_chain != head.chain {
-        return Err(BackupError::LogDamaged(Damage { position, kind: DamageKind::ChainDiffers }));
-    }
-    out.finish()
+    /// The address behind the head.
+    end: u64,
+    taken_at: Timestamp,
 }
 
-/// Says whether a pair is of the log up to the head.
-type IsMeant<'a> = dyn FnMut(&[u8], &[u8]) -> Result<bool, BackupError> + 'a;
+impl Taking<'_> {
+    fn copy_to(&self, folder: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BackupError> {
+        create_folder(&folder.join(SEGMENTS_FOLDER))?;
+        create_folder(&folder.join(KEYS_FOLDER))?;
+        self.take(folder, &[], Proven::BEGINNING, 1, progress)
+    }
 
-/// Copies the pairs of one kind that are meant. Gives their number too.
-fn copy_index(
-    engine: &Engine,
-    folder: &Path,
-    name: &'static str,
-    prefix: &[u8],
-    is_meant: &mut IsMeant<'_>,
-) -> Result<(FileEntry, u64), BackupError> {
-    let mut out = EntryWriter::create(folder, name)?;
-    let (mut count, mut range) = (0, KeyRange::prefix(prefix));
-    loop {
-        let page = engine.view().page(INDEX, &range, Direction::Forward, PAGE)?;
-        for (key, value) in &page {
-            if is_meant(key, value)? {
-                out.put(key, value)?;
-                count += 1;
+    /// Adds to what is there, once it is known to be the beginning of this log.
+    fn add_to(&self, folder: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BackupError> {
+        let before = Manifest::read(folder)?;
+        let other = || BackupError::OtherLog { folder: folder.to_owned() };
+        let same = match before.position {
+            position if position > self.head.position => return Err(other()),
+            position if before.head() == Head::EMPTY => (position, Head::EMPTY.chain),
+            position => {
+                let commit = self.store.commit_at(position)?.ok_or_else(other)?;
+                (commit.last, commit.chain)
+            }
+        };
+        if (before.position, before.chain) != same {
+            return Err(other());
+        }
+        let end = before.segments().map(|file| file.bytes).sum();
+        let from = Proven { head: before.head(), end, commits: before.commits };
+        let number = before.keys_number().unwrap_or_default() + 1;
+        let kept: Vec<FileEntry> = before.segments().cloned().collect();
+        let manifest = self.take(folder, &kept, from, number, progress)?;
+        remove_other_keys(folder, number)?;
+        Ok(manifest)
+    }
+
+    fn take(
+        &self,
+        folder: &Path,
+        kept: &[FileEntry],
+        from: Proven,
+        keys_number: u64,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Manifest, BackupError> {
+        let segments = self.store.segments();
+        let mut files = Vec::new();
+        for (index, extent) in segments.extents().into_iter().enumerate() {
+            if extent.first < self.end {
+                files.push(copy_segment(segments, extent, self.end, folder, kept.get(index))?);
             }
         }
-        match page.last() {
-            Some((last, _)) if page.len() == PAGE => range = KeyRange::after(last, prefix),
-            Some(_) | None => break,
-        }
+        // The copy is what is proven.
+        let copied = Segments::open(&folder.join(SEGMENTS_FOLDER)).map_err(StoreError::from)?;
+        let proven = prove(&copied, from, self.head.position, progress)?;
+        // The keys come last: see the module.
+        let (master_key, keys) = copy_keys(self.store.keyring(), folder, keys_number)?;
+        files.extend(keys);
+        let manifest = Manifest {
+            format: manifest::FORMAT,
+            log_format: format::FORMAT_VERSION,
+            position: self.head.position,
+            chain: self.head.chain,
+            events: self.head.position.get(),
+            commits: proven.commits,
+            taken_at: self.taken_at,
+            master_key,
+            files,
+        };
+        manifest.write(folder)?;
+        Ok(manifest)
     }
-    Ok((out.finish()?, count))
+}
+
+/// Copies a segment up to an address, behind what is there of it.
+fn copy_segment(
+    segments: &Segments,
+    extent: Extent,
+    end: u64,
+    folder: &Path,
+    kept: Option<&FileEntry>,
+) -> Result<FileEntry, BackupError> {
+    let name = format!("{SEGMENTS_FOLDER}/{:016x}.seg", extent.first);
+    let until = end.min(extent.end());
+    let there = kept.map_or(0, |kept| kept.bytes);
+    if let Some(kept) = kept.filter(|kept| extent.first + kept.bytes == until) {
+        return Ok(kept.clone());
+    }
+    let path = folder.join(&name);
+    if let Some(kept) = kept {
+        files::check(folder, kept)?;
+    }
+    let mut file = files::open_to_add(&path).map_err(io_error("open", &path))?;
+    // What a backup that was cut off had added is written again.
+    let begin = |file: &mut fs::File| file.set_len(there).and_then(|()| file.seek(SeekFrom::Start(there)));
+    begin(&mut file).map_err(io_error("write", &path))?;
+    let (mut at, mut buffer) = (extent.first + there, vec![0; CHUNK_BYTES]);
+    while at < until {
+        let want = usize::try_from(until - at).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+        let count = segments.read_at(at, buffer.get_mut(..want).unwrap_or_default());
+        let count = count.map_err(StoreError::from)?;
+        if count == 0 {
+            let ended = std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+            return Err(io_error("read", &segments.place_of(at).0)(ended));
+        }
+        file.write_all(buffer.get(..count).unwrap_or_default()).map_err(io_error("write", &path))?;
+        at += count as u64;
+    }
+    file.sync_all().map_err(io_error("write", &path))?;
+    sync_folder(&folder.join(SEGMENTS_FOLDER))?;
+    files::describe(folder, &name)
 }
 
 fn copy_keys(
     keyring: &Keyring,
     folder: &Path,
+    number: u64,
 ) -> Result<(MasterKeyPlace, impl Iterator<Item = FileEntry> + use<>), BackupError> {
-    let keys_folder = folder.join("keys");
-    std::fs::create_dir(&keys_folder).map_err(io_error("create", &keys_folder))?;
-    let (keys, master) = (folder.join(KEYS_FILE), folder.join(MASTER_FILE));
-    let mut keys_file = entries::create(&keys).map_err(io_error("create", &keys))?;
+    let (keys_name, master_name) = (keys_name(number, KEYS_FILE), keys_name(number, MASTER_FILE));
+    let (keys, master) = (folder.join(&keys_name), folder.join(&master_name));
+    let keys_folder = folder.join(KEYS_FOLDER).join(number.to_string());
+    if keys_folder.exists() {
+        fs::remove_dir_all(&keys_folder).map_err(io_error("remove", &keys_folder))?;
+    }
+    create_folder(&keys_folder)?;
+    let mut keys_file = files::create(&keys).map_err(io_error("create", &keys))?;
     let copied = keyring.copy_to(&mut keys_file).map_err(io_error("copy the keys to", &keys))?;
     let generated = copied.ok_or(BackupError::Unsupported)?.generated_master;
-    let keys = entries::describe(folder, KEYS_FILE)?;
-    let Some(from) = generated else {
-        return Ok((MasterKeyPlace::Elsewhere, [Some(keys), None].into_iter().flatten()));
+    let keys = files::describe(folder, &keys_name)?;
+    let master = match &generated {
+        None => None,
+        Some(from) => {
+            let copy_master = || {
+                let mut file = files::create(&master)?;
+                std::io::copy(&mut fs::File::open(from)?, &mut file)?;
+                file.sync_all()
+            };
+            copy_master().map_err(io_error("copy the master key to", &master))?;
+            Some(files::describe(folder, &master_name)?)
+        }
     };
-    let copy_master = || {
-        let mut file = entries::create(&master)?;
-        std::io::copy(&mut std::fs::File::open(&from)?, &mut file)?;
-        file.sync_all()
-    };
-    copy_master().map_err(io_error("copy the master key to", &master))?;
-    let master = entries::describe(folder, MASTER_FILE)?;
-    Ok((MasterKeyPlace::Included, [Some(keys), Some(master)].into_iter().flatten()))
+    sync_folder(&keys_folder)?;
+    sync_folder(&folder.join(KEYS_FOLDER))?;
+    let place = if master.is_some() { MasterKeyPlace::Included } else { MasterKeyPlace::Elsewhere };
+    Ok((place, [Some(keys), master].into_iter().flatten()))
 }
 
-fn damaged(what: &'static str) -> impl Fn(crate::DecodeError) -> BackupError {
-    move |source| StoreError::Damaged { what: what.to_owned(), source }.into()
+/// Removes the keys of the backups before.
+fn remove_other_keys(folder: &Path, number: u64) -> Result<(), BackupError> {
+    let keys_folder = folder.join(KEYS_FOLDER);
+    let remove = || {
+        for entry in fs::read_dir(&keys_folder)? {
+            let entry = entry?;
+            if entry.file_name().to_str() != Some(&number.to_string()) {
+                fs::remove_dir_all(entry.path())?;
+            }
+        }
+        Ok(())
+    };
+    remove().map_err(io_error("remove the keys of the backup before from", &keys_folder))
+}
+
+fn create_folder(folder: &Path) -> Result<(), BackupError> {
+    let create = || DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(folder);
+    create().map_err(io_error("create", folder))
+}
+
+fn sync_folder(folder: &Path) -> Result<(), BackupError> {
+    fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error("sync", folder))
 }

@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{BackupError, FILES, MASTER_FILE, io_error};
+use super::{BackupError, KEYS_FILE, KEYS_FOLDER, MASTER_FILE, SEGMENTS_FOLDER, io_error};
 use crate::{
     chain::Hash,
     format::{self, FormatError},
@@ -17,9 +17,12 @@ use crate::{
     store::Head,
 };
 
-/// The format of backups that this program writes, and the last that it reads.
-pub(super) const FORMAT: u32 = 1;
+/// The format of backups that this program writes, and the only one that it reads. Format 1 had
+/// every record and index entry by itself.
+pub(super) const FORMAT: u32 = 2;
 const MANIFEST_FILE: &str = "manifest.json";
+/// What a manifest is called until it is whole.
+const UNFINISHED_FILE: &str = "manifest.json.new";
 
 /// What a backup holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,6 +86,9 @@ impl Manifest {
         if format > FORMAT {
             return Err(BackupError::Newer { found: format });
         }
+        if format < FORMAT {
+            return Err(BackupError::Older { found: format });
+        }
         let manifest: Self = serde_json::from_slice(&text).map_err(unreadable)?;
         manifest.check(&path)?;
         Ok(manifest)
@@ -92,12 +98,9 @@ impl Manifest {
         if self.log_format > format::FORMAT_VERSION {
             return Err(BackupError::Format(FormatError::Newer { found: self.log_format }));
         }
-        let master = match self.master_key {
-            MasterKeyPlace::Included => Some(MASTER_FILE),
-            MasterKeyPlace::Elsewhere => None,
-        };
-        let expected = FILES.into_iter().chain(master);
-        if !expected.eq(self.files.iter().map(|file| file.name.as_str())) {
+        let number = self.keys_number().ok_or_else(|| differs(path, "it lists other files"))?;
+        let keys = [Some(keys_name(number, KEYS_FILE)), self.master_name(number)].into_iter().flatten();
+        if !self.others().eq(keys) || !self.segments_follow() {
             return Err(differs(path, "it lists other files"));
         }
         if self.events != self.position.get() {
@@ -111,16 +114,71 @@ impl Manifest {
         differs(&folder.join(MANIFEST_FILE), what)
     }
 
+    /// Puts it in the place of the one before, if there is one.
     pub(super) fn write(&self, folder: &Path) -> Result<(), BackupError> {
         let path = folder.join(MANIFEST_FILE);
+        let new = folder.join(UNFINISHED_FILE);
         let write = || {
             let mut text = serde_json::to_vec_pretty(self)?;
             text.push(b'\n');
-            let mut file = File::create_new(&path)?;
+            let mut file = File::create(&new)?;
             file.write_all(&text)?;
-            file.sync_all()
+            file.sync_all()?;
+            fs::rename(&new, &path)?;
+            File::open(folder)?.sync_all()
         };
         write().map_err(io_error("write", &path))
+    }
+
+    /// Whether a folder has one.
+    pub(super) fn is_in(folder: &Path) -> bool {
+        folder.join(MANIFEST_FILE).exists()
+    }
+
+    /// The files of the record, in order.
+    pub(super) fn segments(&self) -> impl Iterator<Item = &FileEntry> {
+        self.files.iter().filter(|file| Path::new(&file.name).starts_with(SEGMENTS_FOLDER))
+    }
+
+    /// The names of all other files.
+    fn others(&self) -> impl Iterator<Item = String> {
+        let others = self.files.iter().filter(|file| !Path::new(&file.name).starts_with(SEGMENTS_FOLDER));
+        others.map(|file| file.name.clone())
+    }
+
+    /// Whether the segments are the record from its beginning on, without a gap.
+    fn segments_follow(&self) -> bool {
+        let mut address = 0;
+        self.segments().all(|file| {
+            let is_next = file.name == format!("{SEGMENTS_FOLDER}/{address:016x}.seg");
+            address += file.bytes;
+            is_next
+        })
+    }
+
+    /// The number of the folder with the keys.
+    pub(super) fn keys_number(&self) -> Option<u64> {
+        let name = self.others().next()?;
+        name.strip_prefix(KEYS_FOLDER)?.strip_prefix('/')?.split('/').next()?.parse().ok()
+    }
+
+    /// The keys.
+    pub(super) fn keys(&self, folder: &Path) -> Result<&FileEntry, BackupError> {
+        let number = self.keys_number().unwrap_or_default();
+        self.file(folder, &keys_name(number, KEYS_FILE))
+    }
+
+    /// The master key, if it is included.
+    pub(super) fn master(&self, folder: &Path) -> Result<Option<&FileEntry>, BackupError> {
+        let name = self.master_name(self.keys_number().unwrap_or_default());
+        name.map(|name| self.file(folder, &name)).transpose()
+    }
+
+    fn master_name(&self, number: u64) -> Option<String> {
+        match self.master_key {
+            MasterKeyPlace::Included => Some(keys_name(number, MASTER_FILE)),
+            MasterKeyPlace::Elsewhere => None,
+        }
     }
 
     /// Where the log ended.
@@ -129,7 +187,7 @@ impl Manifest {
     }
 
     /// One of its files.
-    pub(super) fn file(&self, folder: &Path, name: &str) -> Result<&FileEntry, BackupError> {
+    fn file(&self, folder: &Path, name: &str) -> Result<&FileEntry, BackupError> {
         let missing = || Self::differs(folder, "it lists other files");
         self.files.iter().find(|file| file.name == name).ok_or_else(missing)
     }
@@ -142,4 +200,9 @@ struct Format {
 
 fn differs(path: &Path, what: &str) -> BackupError {
     BackupError::ManifestDiffers { path: path.to_owned(), what: what.to_owned() }
+}
+
+/// The name of a file of keys.
+pub(super) fn keys_name(number: u64, file: &str) -> String {
+    format!("{KEYS_FOLDER}/{number}/{file}")
 }

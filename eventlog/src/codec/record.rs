@@ -121,6 +121,13 @@ pub(crate) fn decode(bytes: &[u8], keyring: &Keyring) -> Result<RecordedEvent, D
     Ok(event)
 }
 
+/// What a sealed record without its hash says when nobody can open it. The hash is not filled in.
+pub(crate) fn decode_erased(hashed: &[u8]) -> Result<RecordedEvent, DecodeError> {
+    let bytes = [hashed, &[0; HASH_BYTES]].concat();
+    let parts = split(&bytes)?;
+    sealed::decode_erased(parts.header, parts.hashed)
+}
+
 /// What a record says without being opened: what its index entries are made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Outline {
@@ -154,6 +161,12 @@ pub(crate) fn outline(bytes: &[u8]) -> Result<Outline, DecodeError> {
 /// What the hash of a record covers, beside the hash before it.
 pub(crate) fn hashed(bytes: &[u8]) -> &[u8] {
     bytes.split_last_chunk::<HASH_BYTES>().map_or(&[], |(hashed, _)| hashed)
+}
+
+/// Its position, which is first in every header. It costs nothing, and checks nothing.
+pub(crate) fn position(bytes: &[u8]) -> Option<Position> {
+    let position = bytes.get(PREFIX_BYTES..)?.first_chunk()?;
+    Some(Position::new(u64::from_be_bytes(*position)))
 }
 
 /// Whether the record's body is sealed.

@@ -4,8 +4,8 @@ use domain::ids::ThreadId;
 
 use super::on_each;
 use crate::{
-    EventFilter, EventLog, Expected, Fault, Json, NewEvent, Position, Scope, Seq, StreamId, chain, sample,
-    verify_stream,
+    Append, EventFilter, EventLog, Expected, Fault, Json, NewEvent, Position, RecordedEvent, Scope, Seq,
+    StreamId, SubscribeFrom, chain, sample, verify_stream,
 };
 
 fn scoped(
@@ -117,6 +117,58 @@ async fn pages_join_without_gap_or_overlap() {
         let page = log.read_stream(&sample::thread("u"), Seq::new(3), 4).unwrap();
         let positions: Vec<_> = page.iter().map(|event| event.position.get()).collect();
         assert_eq!(positions, [12, 15, 18, 21]);
+    })
+    .await;
+}
+
+/// Reads page by page until a page is empty. Gives the size of each page.
+fn page_sizes(mut read: impl FnMut(u64) -> Vec<RecordedEvent>) -> Vec<usize> {
+    let (mut sizes, mut seen) = (Vec::new(), 0);
+    loop {
+        let page = read(seen);
+        let numbers: Vec<u64> = page.iter().map(|event| event.position.get()).collect();
+        assert_eq!(numbers, (seen + 1..=seen + page.len() as u64).collect::<Vec<_>>());
+        if page.is_empty() {
+            return sizes;
+        }
+        seen += page.len() as u64;
+        sizes.push(page.len());
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_bounded_by_bytes_too_and_only_an_empty_one_is_the_end() {
+    const BODY_BYTES: usize = 3 * 1024 * 1024;
+    on_each(|log| async move {
+        let stream = sample::thread("t");
+        let large = |number| NewEvent {
+            content: Json::from_serialize(&"x".repeat(BODY_BYTES)).unwrap(),
+            ..scoped(number, "step", "r1", Some("a"), Some(1))
+        };
+        let append = |numbers: std::ops::RangeInclusive<u64>| Append {
+            idempotency_key: sample::key(&numbers.start().to_string()),
+            ..sample::to(&stream, Expected::Any, numbers.map(large).collect())
+        };
+        log.append(append(1..=5)).await.unwrap();
+        log.append(append(6..=7)).await.unwrap();
+        let (thread_id, run_id) = (ThreadId::new("t").unwrap(), sample::run_id("r1"));
+        let whole = EventFilter::default();
+        let of_task = EventFilter { task_id: Some(sample::task_id("a")), ..EventFilter::default() };
+        let expected = [3, 3, 1];
+        assert_eq!(page_sizes(|after| log.read_all(after.into(), 100).unwrap()), expected);
+        assert_eq!(page_sizes(|after| log.read_stream(&stream, after.into(), 100).unwrap()), expected);
+        for filter in [&whole, &of_task] {
+            let read = |after: u64| log.read_run(&thread_id, &run_id, filter, after.into(), 100).unwrap();
+            assert_eq!(page_sizes(read), expected);
+        }
+        let mut replay = log.replay(Position::ZERO).unwrap();
+        assert_eq!(page_sizes(|_| replay.next_page(100).unwrap()), expected);
+        let mut following = log.subscribe(SubscribeFrom::All { after: Position::ZERO });
+        assert_eq!(page_sizes(|_| following.try_next_page(100).unwrap()), expected);
+        assert_eq!(page_sizes(|after| log.read_all(after.into(), 1).unwrap()), [1; 7], "never an empty page");
+        let repeat = log.append(append(1..=5)).await.unwrap();
+        assert!(repeat.is_repeat);
+        assert_eq!(repeat.events.len(), 5, "a repeat gets its whole answer");
     })
     .await;
 }

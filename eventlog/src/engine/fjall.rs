@@ -1,20 +1,48 @@
-//! The engine on disk. This and `journal` alone know fjall.
+//! The engine on disk. This alone knows fjall.
 //!
 //! Facts that it rests on (fjall 3.1.13): a batch is buffered unless it asks for a sync, and
 //! becomes visible after it; a failed write poisons the database until it is opened again; there
 //! is no group commit, so whoever wants one builds large batches.
 
-use std::path::Path;
+use std::{io, path::Path};
 
-use fjall::{Database, KeyspaceCreateOptions, PersistMode, Readable, Snapshot, config::BlockSizePolicy};
+use fjall::{
+    Database, Error, KeyspaceCreateOptions, LsmError, PersistMode, Readable, Snapshot,
+    config::BlockSizePolicy,
+};
 
 mod creation;
-pub(crate) mod journal;
 
 use super::{
     Access, Batch, Direction, Durability, EngineError, Fill, KeyRange, Keyspace, Operation, OrderedStore, View,
     Visit,
 };
+
+/// Whether the engine says that its files are not what it wrote.
+pub(super) fn is_damage(error: &(dyn std::error::Error + 'static)) -> bool {
+    let is_cut =
+        |error: &io::Error| matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData);
+    match error.downcast_ref() {
+        Some(Error::Storage(LsmError::Io(error)) | Error::Io(error)) => is_cut(error),
+        Some(
+            Error::Storage(
+                LsmError::Decompress(_)
+                | LsmError::Unrecoverable
+                | LsmError::ChecksumMismatch { .. }
+                | LsmError::InvalidTag(_)
+                | LsmError::InvalidTrailer
+                | LsmError::InvalidHeader(_)
+                | LsmError::Utf8(_),
+            )
+            | Error::JournalRecovery(_)
+            | Error::Decompress(_)
+            | Error::InvalidTrailer
+            | Error::InvalidTag(_)
+            | Error::Unrecoverable,
+        ) => true,
+        Some(_) | None => false,
+    }
+}
 
 /// Blocks of keyspaces that are read in ranges: a page of 100 rows costs half of what it costs
 /// with 4 KiB blocks.
@@ -169,5 +197,27 @@ impl View for FjallView<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_engine_says_what_is_damaged() {
+        for (error, expected) in [
+            (Error::InvalidTrailer, true),
+            (Error::Unrecoverable, true),
+            (Error::Storage(LsmError::InvalidHeader("block")), true),
+            (Error::Storage(LsmError::Io(io::ErrorKind::UnexpectedEof.into())), true),
+            (Error::Storage(LsmError::Io(io::ErrorKind::StorageFull.into())), false),
+            (Error::Io(io::ErrorKind::PermissionDenied.into()), false),
+            (Error::Poisoned, false),
+            (Error::Locked, false),
+        ] {
+            let said = format!("{error:?}");
+            assert_eq!(EngineError::new("read", error).is_damage(), expected, "{said}");
+        }
     }
 }

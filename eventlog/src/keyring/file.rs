@@ -156,7 +156,8 @@ impl KeyFile {
             slot::Read::Empty | slot::Read::Damaged => None,
         };
         key.ok_or_else(|| {
-            io::Error::other(format!("the key in slot {number} of {} is damaged", self.path.display()))
+            let what = format!("the key in slot {number} of {} is damaged", self.path.display());
+            io::Error::new(io::ErrorKind::InvalidData, what)
         })
     }
 

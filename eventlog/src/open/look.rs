@@ -9,6 +9,7 @@ use std::{
 use super::{LOG_FOLDER, OpenError, WATERMARK_FILE, io_error, segments_folder};
 use crate::{
     format::{self, Found},
+    migrate,
     position::Position,
     segment::{
         SegmentError, Segments,
@@ -32,6 +33,9 @@ pub(crate) struct Look {
 pub(crate) fn look(folder: &Path) -> Result<Look, OpenError> {
     let log_folder = folder.join(LOG_FOLDER);
     let version = match format::check(&log_folder) {
+        Ok(Found::Nothing) if migrate::is_half_done(folder) => {
+            return Err(OpenError::OldFormat { folder: folder.to_owned() });
+        }
         Ok(Found::Nothing) => None,
         Ok(Found::Version(version)) => Some(version),
         Ok(Found::InEngine) => return Err(OpenError::OldFormat { folder: folder.to_owned() }),

@@ -21,6 +21,8 @@ pub(crate) struct Appender {
     /// The segment that is written to, on disk.
     open: Option<Open>,
     ahead: Option<Ahead>,
+    /// Whether something in the open segment was not synced yet.
+    is_unsynced: bool,
 }
 
 struct Open {
@@ -32,7 +34,7 @@ impl Appender {
     /// Goes on behind a frame, or at the beginning. Everything behind it is zeros.
     pub(crate) fn new(segments: Segments, end: u64) -> Result<Self, SegmentError> {
         let Medium::Files(files) = &*segments.0 else {
-            return Ok(Self { segments, end, open: None, ahead: None });
+            return Ok(Self { segments, end, open: None, ahead: None, is_unsynced: false });
         };
         let folder = files.folder();
         let ready = || {
@@ -41,7 +43,7 @@ impl Appender {
             Ahead::start(folder)
         };
         let ahead = Some(ready().map_err(io_error("make the segments in", folder))?);
-        let mut appender = Self { segments: segments.clone(), end, open: None, ahead };
+        let mut appender = Self { segments: segments.clone(), end, open: None, ahead, is_unsynced: false };
         // The end of a full segment is in none: the next frame begins another one.
         if let Some(extent) = end.checked_sub(1).map_or_else(|| segments.extent_at(0), |last| segments.extent_at(last)) {
             appender.open = Some(appender.open(extent)?);
@@ -63,6 +65,7 @@ impl Appender {
                 Some(open) => open.extent.end(),
                 None => self.end,
             };
+            self.sync()?;
             let extent = self.next_segment(next, bytes)?;
             self.open = Some(self.open(extent)?);
             self.end = extent.first;
@@ -71,6 +74,12 @@ impl Appender {
 
     /// Writes a frame to its place, and returns when it is on disk.
     pub(crate) fn append(&mut self, frame: &[u8]) -> Result<(), SegmentError> {
+        self.append_unsynced(frame)?;
+        self.sync()
+    }
+
+    /// Writes a frame to its place. It is on disk after the next sync.
+    pub(crate) fn append_unsynced(&mut self, frame: &[u8]) -> Result<(), SegmentError> {
         match &*self.segments.0 {
             Medium::Memory(bytes) => {
                 bytes.write().unwrap_or_else(PoisonError::into_inner).extend_from_slice(frame);
@@ -82,14 +91,24 @@ impl Appender {
         Ok(())
     }
 
-    fn write(&self, frame: &[u8]) -> Result<(), SegmentError> {
-        let (path, _) = self.segments.place_of(self.end);
-        let write = || {
-            let open = self.open.as_ref().ok_or_else(|| io::Error::other("no segment is open"))?;
-            open.file.write_all_at(frame, self.end - open.extent.first)?;
-            open.file.sync_data()
+    fn write(&mut self, frame: &[u8]) -> Result<(), SegmentError> {
+        self.is_unsynced = true;
+        let written = match &self.open {
+            Some(open) => open.file.write_all_at(frame, self.end - open.extent.first),
+            None => Err(io::Error::other("no segment is open")),
         };
-        write().map_err(io_error("write", &path))
+        written.map_err(|error| io_error("write", &self.segments.place_of(self.end).0)(error))
+    }
+
+    /// Returns when everything that was written is on disk.
+    pub(crate) fn sync(&mut self) -> Result<(), SegmentError> {
+        if let Some(open) = self.open.as_ref().filter(|_| self.is_unsynced) {
+            open.file
+                .sync_data()
+                .map_err(|error| io_error("sync", &self.segments.place_of(open.extent.first).0)(error))?;
+        }
+        self.is_unsynced = false;
+        Ok(())
     }
 
     /// Once half of a segment is full, the next one is made.
@@ -107,13 +126,11 @@ impl Appender {
         if let Some(there) = self.segments.extent_from(first) {
             return Ok(there);
         }
-        let folder = || io_error("make a segment in", &self.segments.place_of(first).0);
-        let ahead = self.ahead.as_mut();
-        let Some(ahead) = ahead else { return Err(folder()(io::Error::other("nobody makes it"))) };
+        let (Medium::Files(files), Some(ahead)) = (&*self.segments.0, &mut self.ahead) else {
+            return Ok(Extent { first, bytes: frame_bytes });
+        };
         let extent = ahead.take(first, frame_bytes)?;
-        if let Medium::Files(files) = &*self.segments.0 {
-            files.push(extent);
-        }
+        files.push(extent);
         Ok(extent)
     }
 

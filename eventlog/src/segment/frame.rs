@@ -17,12 +17,13 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use super::Flaw;
 use crate::{
-    chain::Hash,
+    chain::{self, Hash},
     codec::{
         DecodeError,
         bytes::{Reader, put_timestamp},
+        record::HASH_BYTES,
     },
-    keys::{self, location::Location},
+    keys,
     position::Position,
     store::{Commit, CommitGroup, KeyUse},
 };
@@ -204,12 +205,11 @@ impl<'a> Frame<'a> {
         Records { bytes: self.bytes, at: HEADER_BYTES, left: self.header.count }
     }
 
-    /// The record of a position, and where it is.
-    pub(crate) fn record(&self, position: Position) -> Option<(Location, &'a [u8])> {
-        let index = position.get().checked_sub(self.header.first.get())?;
-        let (offset, record) = self.records().nth(usize::try_from(index).ok()?)?;
-        let address = self.header.address + u64::from(offset);
-        Some((Location { address, length: u32::try_from(record.len()).ok()? }, record))
+    /// The chain of the log after it, given the one before it. None if a record has no hash.
+    pub(crate) fn fold_chain(&self, before: Hash) -> Option<Hash> {
+        self.records().try_fold(before, |chain, (_, record)| {
+            record.last_chunk::<HASH_BYTES>().map(|hash| chain::log_chain(&chain, hash))
+        })
     }
 
     /// Its idempotency keys.

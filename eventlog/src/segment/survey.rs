@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     chain::{self, Hash},
-    codec::record::HASH_BYTES,
     position::Position,
     store::Head,
 };
@@ -107,14 +106,10 @@ struct Looking {
 
 impl Looking {
     fn pass(&mut self, frame: &Frame<'_>) -> Result<(), Flaw> {
-        if let Some(before) = self.chain {
-            let fold = |chain: Hash, (_, record): (u32, &[u8])| {
-                record.last_chunk::<HASH_BYTES>().map(|hash| chain::log_chain(&chain, hash))
-            };
-            let after = frame.records().try_fold(before, fold);
-            if after != Some(frame.header.chain) {
-                return Err(Flaw::Chain);
-            }
+        if let Some(before) = self.chain
+            && frame.fold_chain(before) != Some(frame.header.chain)
+        {
+            return Err(Flaw::Chain);
         }
         let commit = frame.header.commit();
         let head = Head { position: commit.last, chain: commit.chain };

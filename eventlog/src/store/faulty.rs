@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     append::IdempotencyKey,
-    engine::Engine,
     keyring::Keyring,
     position::{Position, Seq},
     read::RunQuery,
@@ -53,10 +52,6 @@ impl FaultyStore {
 impl LogStore for FaultyStore {
     fn keyring(&self) -> &Arc<Keyring> {
         self.inner.keyring()
-    }
-
-    fn engine(&self) -> Option<&Engine> {
-        self.inner.engine()
     }
 
     fn on_segments(&self) -> Option<&SegmentStore> {

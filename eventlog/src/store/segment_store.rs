@@ -13,18 +13,15 @@ use super::{
 };
 use crate::{
     append::IdempotencyKey,
-    codec::{
-        DecodeError,
-        record::{self, Type},
-    },
+    codec::{DecodeError, record},
     engine::Engine,
-    index::{Index, Indexed, IndexedCommit, Located, Source},
+    index::{Index, Located, Source},
     keyring::{Found, Keyring, ScopeId},
     keys::{self, INDEX_KEYSPACES, location::Location, run_entry::TypeRef, task_event::Task},
     position::{Position, Seq},
-    read::RunQuery,
+    read::{Room, RunQuery},
     recorded::RecordedEvent,
-    seal::{self, Seal, TypeTag},
+    seal::{self, TypeTag},
     segment::{
         Appender, Segments, Walk,
         frame::{self, Frame, Header},
@@ -34,7 +31,7 @@ use crate::{
 
 mod entries;
 
-pub(crate) use entries::{commit_of, outline_of};
+pub(crate) use entries::commit_of;
 
 /// What the buffer of the writer keeps between commits. A larger commit is rare.
 const BUFFER_BYTES_KEPT: usize = 4 * 1024 * 1024;
@@ -73,6 +70,15 @@ impl SegmentStore {
         #[expect(clippy::expect_used, reason = "memory has no disk to fail")]
         let appender = Appender::new(segments.clone(), 0).expect("memory can be written to");
         Self::new(segments, index, appender, Arc::new(keyring))
+    }
+
+    /// Space on disk, in bytes; 0 in memory.
+    pub(crate) fn disk_bytes(&self) -> Result<u64, StoreError> {
+        Ok(self.segments.disk_bytes() + self.index.engine().disk_bytes()?)
+    }
+
+    pub(crate) fn keyring_ref(&self) -> &Keyring {
+        &self.keyring
     }
 
     /// The record.
@@ -128,8 +134,19 @@ impl SegmentStore {
         Ok(())
     }
 
-    /// Reads events where the index says they are.
+    /// Reads events where the index says they are, as long as there is room.
     fn fetch(&self, sources: &[Source]) -> Result<Vec<RecordedEvent>, StoreError> {
+        let mut room = Room::of(sources.len());
+        let mut fits = |source: &&Source| {
+            let is_left = room.is_left();
+            room.take(match source {
+                Source::Stored(location) => location.length as usize,
+                Source::Memory(record) => record.bytes().len(),
+            });
+            is_left
+        };
+        let count = sources.iter().take_while(|source| fits(source)).count();
+        let sources = sources.get(..count).unwrap_or_default();
         let mut events = Vec::with_capacity(sources.len());
         let stored: Vec<Location> = sources
             .iter()
@@ -210,11 +227,12 @@ impl LogStore for SegmentStore {
     }
 
     fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError> {
-        let mut events = Vec::new();
-        if limit > 0 {
+        let (mut events, mut room) = (Vec::new(), Room::of(limit));
+        if room.is_left() {
             self.visit_after(after, &mut |record| {
+                room.take(record.len());
                 events.push(self.decode_event(record)?);
-                Ok(flow(events.len() < limit))
+                Ok(flow(room.is_left()))
             })?;
         }
         Ok(events)
@@ -261,8 +279,8 @@ impl LogStore for SegmentStore {
 impl SegmentStore {
     /// The covering copies of one task.
     fn read_task(&self, task: Task<'_>, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError> {
-        let mut events = Vec::new();
-        if query.limit == 0 {
+        let (mut events, mut room) = (Vec::new(), Room::of(query.limit));
+        if !room.is_left() {
             return Ok(events);
         }
         self.index.task_records(keys::task_event::hash(task), query.after, &mut |record| {
@@ -271,9 +289,10 @@ impl SegmentStore {
                 && event.scope.run_id.as_ref() == Some(task.run_id)
                 && query.filter.matches(&event);
             if is_wanted {
+                room.take(record.len());
                 events.push(event);
             }
-            Ok(flow(events.len() < query.limit))
+            Ok(flow(room.is_left()))
         })?;
         Ok(events)
     }

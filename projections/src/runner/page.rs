@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use domain::{event::Logged, ids::ThreadId, limits::ERROR_DETAIL_CHARS_MAX, text};
+use domain::{causes::with_causes, event::Logged, ids::ThreadId, limits::ERROR_DETAIL_CHARS_MAX, text};
 use eventlog::{EventLog, Position, ReadError, RecordedEvent};
 
 use crate::{
@@ -102,12 +102,5 @@ impl Page {
 
 /// An error with all its causes, bounded: for logs and for the table of parked events.
 pub(crate) fn chain(error: &dyn Error) -> String {
-    let mut chain = error.to_string();
-    let mut cause = error.source();
-    while let Some(source) = cause {
-        chain.push_str(": ");
-        chain.push_str(&source.to_string());
-        cause = source.source();
-    }
-    text::prefix(&chain, ERROR_DETAIL_CHARS_MAX).text
+    text::prefix(&with_causes(error), ERROR_DETAIL_CHARS_MAX).text
 }

@@ -79,7 +79,7 @@ async fn agents_do_not_work_on_the_data_folder() {
         else {
             panic!("{} was taken", folder.display())
         };
-        assert!(crate::sandbox::with_causes(&refusal).contains("data folder"), "{refusal:?}");
+        assert!(domain::causes::with_causes(&refusal).contains("data folder"), "{refusal:?}");
     }
     let around = NewThread { workspace: data.path().parent().map(Into::into), ..NewThread::default() };
     assert!(runtime.create_thread(around).await.is_ok());

@@ -8,6 +8,8 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
+use domain::causes::with_causes;
+
 use super::{
     SandboxSettings, ThreadFolders, VIRTUAL_WORKSPACE, bubblewrap, capabilities,
     landlock::{self, Reach},
@@ -217,18 +219,6 @@ fn set_environment(command: &mut Command, home: &Path, temp: &Path, mark: &str) 
         ("TERM", OsStr::new("dumb")),
         (MARK_VARIABLE, OsStr::new(mark)),
     ]);
-}
-
-/// The whole chain of an error in one line.
-pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        next = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 
 use domain::{
     agent::{Agent, Conclusion},
+    causes::with_causes,
     delegation::DelegationEnding,
     event::{Event, SubagentEvent, SubagentMessage},
     message::Message,
@@ -19,7 +20,6 @@ use crate::{
     journal::Fact,
     recorder::{Recorder, Seat},
     run_owner::RecordError,
-    sandbox::with_causes,
     tools::ToolContext,
 };
 

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use domain::tool_spec::{SideEffect, ToolSpec};
+use domain::{
+    causes::with_causes,
+    tool_spec::{SideEffect, ToolSpec},
+};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -15,7 +18,6 @@ use super::{
 use crate::sandbox::{
     Confinement,
     shell::{self, Bounds, ShellEnd},
-    with_causes,
 };
 
 const ADVICE: &str = "print less, or write to a file and read a part of it";

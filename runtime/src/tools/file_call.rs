@@ -2,11 +2,12 @@
 
 use std::io;
 
+use domain::causes::with_causes;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::{ToolContext, ToolOutcome, ToolOutput, capture::Capture, capture::Frame};
-use crate::sandbox::{PathRefused, ResolvedPath, with_causes};
+use crate::sandbox::{PathRefused, ResolvedPath};
 
 /// Why a tool could not do what was asked; the text goes to the model.
 #[derive(Debug, thiserror::Error)]

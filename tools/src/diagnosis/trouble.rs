@@ -1,15 +1,11 @@
 //! What opening a folder would refuse, in the words of the doctor: what is wrong apart from what to
 //! do.
 
-use std::error::Error;
-
+use domain::causes::with_causes;
 use eventlog::OpenError;
 
 use super::Finding;
-use crate::{
-    failure::{Exit, exit_of_open},
-    output::program,
-};
+use crate::{failure::exit_of_open, output::program};
 
 /// Whether somebody else has the folder.
 pub(super) fn is_held(error: &OpenError) -> bool {
@@ -21,20 +17,9 @@ pub(super) fn restore_advice() -> String {
     format!("keep the folder as it is, and `{} restore BACKUP --data NEW` from a backup", program())
 }
 
-/// An error with its causes.
-pub(super) fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
-}
-
 /// What an error of opening means.
 pub(super) fn of_open(error: &OpenError) -> Finding {
-    let exit = exit_of_open(error).unwrap_or(Exit::Failed);
+    let exit = exit_of_open(error);
     let problem = |check, found: String, advice: String| Finding::problem(check, exit, found, advice);
     match error {
         OpenError::Held { pid, command, since, address, .. } => {

@@ -51,7 +51,7 @@ fn of_stored(stored: &StoredEvent, offset: usize) -> Indexed {
 }
 
 /// What the index holds of a record that begins at an offset of its frame.
-pub(crate) fn outline_of(outline: &Outline, stream: [u8; 16], offset: u32, length: u32) -> Indexed {
+fn outline_of(outline: &Outline, stream: [u8; 16], offset: u32, length: u32) -> Indexed {
     Indexed {
         seq: outline.seq,
         stream,
