@@ -14,7 +14,7 @@ use crate::{failure::Exit, output::program, render::units};
 
 mod trouble;
 
-/// With less, the next journal or table of the log may not fit.
+/// With less, the next segment or table of the log may not fit.
 const FREE_BYTES_MIN: u64 = 512 * 1024 * 1024;
 
 /// How something is.
@@ -92,7 +92,7 @@ pub(crate) fn diagnose(data: &Path, options: &Options) -> Diagnosis {
         Err(RepairError::Open(error)) => diagnosis.add_trouble(&error),
         Err(error) => {
             diagnosis.findings.push(Finding::problem(
-                "journal",
+                "record",
                 Exit::Failed,
                 with_causes(&error),
                 "look at the disk and at the permissions of the folder",
@@ -122,7 +122,7 @@ impl Diagnosis {
             (Ok(_), Some(reason)) => {
                 let advice = trouble::restore_advice();
                 self.findings.push(Finding::ok("lock", "nobody has the folder open"));
-                self.findings.push(Finding::problem("journal", Exit::Integrity, reason, advice));
+                self.findings.push(Finding::problem("record", Exit::Integrity, reason, advice));
                 true
             }
             (Ok(found), None) => {
@@ -161,7 +161,7 @@ fn whole(found: &Inspection) -> Vec<Finding> {
     };
     vec![
         Finding::ok("lock", "nobody has the folder open"),
-        Finding::ok("journal", "whole to its end"),
+        Finding::ok("record", "whole to its end"),
         Finding::ok("format", version),
         Finding::ok("keys", "the master key opens them"),
         noted,
@@ -174,9 +174,9 @@ fn whole(found: &Inspection) -> Vec<Finding> {
 
 fn torn(cut: &Cut) -> Finding {
     let bytes = units::bytes(cut.cut_bytes);
-    let found = format!("a torn end of {bytes} in {}, which was never acknowledged", cut.journal.display());
+    let found = format!("a torn end of {bytes} in {}, which was never acknowledged", cut.segment.display());
     let advice = format!("`{} doctor --repair` shows it and cuts it off", program());
-    Finding::warning("journal", found, advice)
+    Finding::warning("record", found, advice)
 }
 
 /// Views are copies: whatever is wrong with them, they can be made again.

@@ -120,7 +120,7 @@ pub(crate) fn exit_of_open(error: &OpenError) -> Exit {
 }
 
 fn exit_of_backup(error: &BackupError) -> Option<Exit> {
-    if matches!(error, BackupError::NotEmpty { .. }) {
+    if matches!(error, BackupError::NotEmpty { .. } | BackupError::OtherLog { .. }) {
         return Some(Exit::Refused);
     }
     matches!(error, BackupError::NoBackup { .. }).then_some(Exit::NotFound)
@@ -129,9 +129,7 @@ fn exit_of_backup(error: &BackupError) -> Option<Exit> {
 fn exit_of_repair(error: &RepairError) -> Option<Exit> {
     match error {
         RepairError::Changed { .. } => Some(Exit::Refused),
-        RepairError::Engine(_) | RepairError::Store(_) | RepairError::Acknowledged { .. } => {
-            Some(Exit::Integrity)
-        }
+        RepairError::RecordDamaged { .. } => Some(Exit::Integrity),
         RepairError::Open(_) | RepairError::Io { .. } => None,
     }
 }

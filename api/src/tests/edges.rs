@@ -6,7 +6,7 @@ use axum::{
 };
 use eventlog::{
     EventLog, Options,
-    store::{EngineStore, FaultyStore},
+    store::{SegmentStore, FaultyStore},
 };
 use serde_json::{Value, json};
 
@@ -116,7 +116,7 @@ async fn capacity_and_views_are_shown() {
 
 #[tokio::test]
 async fn probes_tell_of_lag_and_of_a_poisoned_log() {
-    let store = Arc::new(FaultyStore::new(Arc::new(EngineStore::in_memory())));
+    let store = Arc::new(FaultyStore::new(Arc::new(SegmentStore::in_memory())));
     let log = EventLog::with_store(store.clone(), Options::default()).unwrap();
     let app = App::on(log);
     append(&app.log, "t", vec![event("x", "1")]).await;

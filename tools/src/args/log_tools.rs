@@ -29,11 +29,12 @@ pub(crate) struct VerifyArguments {
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  remit doctor\n  remit doctor --repair            shows what would be cut, and asks\n  \
-                        remit doctor --repair --yes      for scripts\n\nOnly a torn end of the journal that was \
-                        never acknowledged is ever cut, and a copy of it is kept. Nothing else is changed."
+                        remit doctor --repair --yes      for scripts\n\nOnly a torn end of the record that was \
+                        never acknowledged is ever cut, and a copy of it is kept. Then the index is made anew from \
+                        the record. Nothing else is changed."
 )]
 pub(crate) struct DoctorArguments {
-    /// Cut a torn end off the journal
+    /// Cut a torn end off the record, and make the index anew
     #[arg(long)]
     pub(crate) repair: bool,
     /// Cut without asking

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::Context as _;
 use eventlog::{
-    Options,
+    Options, Position,
     repair::{self, Cut, RepairPlan},
 };
 use serde::Serialize;
@@ -34,20 +34,23 @@ struct Outcome<'a> {
     checks: &'a [Finding],
 }
 
-/// What was cut.
+/// What was done.
 #[derive(Serialize)]
 struct Repaired {
-    journal: PathBuf,
+    /// The file with the torn end, if there was one.
+    segment: Option<PathBuf>,
     cut_bytes: u64,
     /// Keeps what was cut.
-    kept: PathBuf,
+    kept: Option<PathBuf>,
+    /// The last position that the new index has.
+    indexed: Position,
 }
 
 /// Says what is wrong with a data folder, and cuts a torn end if that was asked for.
 pub(super) async fn doctor(context: &Context, arguments: &DoctorArguments) -> anyhow::Result<Exit> {
     context.here_only("doctor")?;
     let data = existing_data_folder(&context.config(Vec::new())?.config)?;
-    let repaired = if arguments.repair { repair(&context.output, &data, arguments.yes)? } else { None };
+    let repaired = arguments.repair.then(|| repair(&context.output, &data, arguments.yes)).transpose()?;
     let looked_at = data.clone();
     let task = tokio::task::spawn_blocking(move || diagnosis::diagnose(&looked_at, &Options::default()));
     let mut diagnosis = task.await.context("the diagnosis stopped by a defect")?;
@@ -93,13 +96,14 @@ async fn ask_server(url: &str) -> Finding {
     }
 }
 
-/// Shows what would be cut, asks, and cuts it. None if nothing is torn.
-fn repair(output: &Output, data: &Path, is_agreed: bool) -> anyhow::Result<Option<Repaired>> {
+/// Shows what would be cut, asks, and cuts it; then makes the index anew.
+fn repair(output: &Output, data: &Path, is_agreed: bool) -> anyhow::Result<Repaired> {
     let options = Options::default();
     let cut = match repair::plan_repair(data, &options).context("could not plan a repair")? {
         RepairPlan::Nothing => {
             output.note("nothing is torn, so there is nothing to cut");
-            return Ok(None);
+            let indexed = rebuild_index(output, data, &options)?;
+            return Ok(Repaired { segment: None, cut_bytes: 0, kept: None, indexed });
         }
         RepairPlan::Refused { reason } => {
             let what = format!("nothing can be cut without losing durable events: {reason}");
@@ -114,22 +118,26 @@ fn repair(output: &Output, data: &Path, is_agreed: bool) -> anyhow::Result<Optio
     }
     let kept = repair::apply(&cut, &options).context("could not cut the torn end")?;
     output.note(&format!("cut; what was cut is kept in {}", kept.display()));
-    Ok(Some(Repaired { journal: cut.journal, cut_bytes: cut.cut_bytes, kept }))
+    let indexed = rebuild_index(output, data, &options)?;
+    Ok(Repaired { segment: Some(cut.segment), cut_bytes: cut.cut_bytes, kept: Some(kept), indexed })
+}
+
+fn rebuild_index(output: &Output, data: &Path, options: &Options) -> anyhow::Result<Position> {
+    let indexed = repair::rebuild_index(data, options).context("could not make the index anew")?;
+    output.note(&format!("the index was made anew, up to position {indexed}"));
+    Ok(indexed)
 }
 
 fn show(output: &Output, cut: &Cut) {
-    let position = |position: Option<eventlog::Position>| match position {
-        Some(position) => position.to_string(),
-        None => "unknown".to_owned(),
-    };
+    let noted = cut.noted.map_or("unknown".to_owned(), |position| position.to_string());
     output.message(&format!(
         "{}: {} bytes stay, and {} bytes behind them go.\nThe last commit that stays in it ends at position {}; the \
          log is known to have reached {}.",
-        cut.journal.display(),
+        cut.segment.display(),
         cut.keep_bytes,
         cut.cut_bytes,
-        position(cut.last_position),
-        position(cut.noted)
+        cut.last_position,
+        noted
     ));
 }
 

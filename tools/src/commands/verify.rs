@@ -86,11 +86,11 @@ impl Subject {
             (Self::Backup(_), _) => "use another backup".to_owned(),
             (
                 Self::Data(_),
-                DamageKind::Index { .. } | DamageKind::IndexTooLong { .. } | DamageKind::TailDiffers { .. },
-            ) => format!(
-                "the events themselves are whole: `{program} backup --out DIR` and `{program} restore DIR --data \
-                 NEW` make a folder with new indexes"
-            ),
+                DamageKind::Index { .. }
+                | DamageKind::IndexTooLong { .. }
+                | DamageKind::IndexUnusable { .. }
+                | DamageKind::TailDiffers { .. },
+            ) => format!("the events themselves are whole: `{program} doctor --repair` makes the index anew"),
             (Self::Data(_), DamageKind::KeyLost) => {
                 "keep the folder as it is, and restore a backup into a new folder: older keys put in the place of newer ones would \
                  lose threads made since, and bring back erased ones".to_owned()
@@ -107,7 +107,7 @@ impl Subject {
                 | DamageKind::Uncommitted
                 | DamageKind::HeadBehind { .. }
                 | DamageKind::HeadDiffers
-                | DamageKind::Journal { .. },
+                | DamageKind::Segment { .. },
             ) => {
                 format!("keep the folder as it is, and `{program} restore BACKUP --data NEW` from a backup")
             }

@@ -48,14 +48,22 @@ pub(super) fn of_open(error: &OpenError) -> Finding {
             let advice = format!("run `{} verify` on a copy of the folder, then remove the file", program());
             problem("head", found, advice)
         }
-        OpenError::JournalDamaged { path, at } => {
+        OpenError::SegmentDamaged { path, at, position, what } => {
             let found = format!(
-                "{} is damaged at byte {at}, and later commits stand behind the damage",
+                "{} is damaged at byte {at}, where position {position} is ({what}), and later commits stand \
+                 behind the damage",
                 path.display()
             );
-            problem("journal", found, restore_advice())
+            problem("record", found, restore_advice())
         }
-        OpenError::Damaged { damage, .. } => problem("log", damage.to_string(), restore_advice()),
+        OpenError::OldFormat { .. } => {
+            let advice = "start the server on it once: that brings it to the present format".to_owned();
+            problem("format", "an earlier version wrote the log".to_owned(), advice)
+        }
+        OpenError::Migration { .. } => {
+            let advice = "look at the disk, or restore a backup: the log is as it was".to_owned();
+            problem("format", with_causes(error), advice)
+        }
         OpenError::KeysLost { path } => {
             problem("keys", format!("the key file {} is missing", path.display()), keys_advice())
         }

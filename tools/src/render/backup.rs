@@ -39,15 +39,15 @@ mod tests {
     #[test]
     fn a_backup_is_described() {
         let manifest = Manifest {
-            format: 1,
-            log_format: 2,
+            format: 2,
+            log_format: 3,
             position: Position::new(1_240),
             chain: [0xab; 32],
             events: 1_240,
             commits: 310,
             taken_at: Timestamp::UNIX_EPOCH,
             master_key: MasterKeyPlace::Included,
-            files: vec![FileEntry { name: "events".into(), bytes: 1_300_000, blake3: [0; 32] }],
+            files: vec![FileEntry { name: "segments/0000000000000000.seg".into(), bytes: 1_300_000, blake3: [0; 32] }],
         };
         insta::assert_snapshot!(backup(Screen::plain(Some(100)), Path::new("/backups/monday"), &manifest));
     }

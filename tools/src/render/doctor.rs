@@ -43,8 +43,8 @@ mod tests {
         let found = [
             Finding::ok("lock", "nobody has the folder open"),
             Finding::warning(
-                "journal",
-                "a torn end of 500 B in ./remit-data/log/0.jnl, which was never acknowledged",
+                "record",
+                "a torn end of 500 B in ./remit-data/log/segments/0000000000000000.seg, which was never acknowledged",
                 "`remit doctor --repair` shows it and cuts it off",
             ),
             Finding::problem("keys", Exit::Integrity, "the key file is missing", "put it back from a backup"),

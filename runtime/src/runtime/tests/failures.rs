@@ -9,7 +9,7 @@ use domain::{
 };
 use eventlog::{
     EventLog, Options,
-    store::{EngineStore, FaultyStore, LogStore},
+    store::{SegmentStore, FaultyStore, LogStore},
 };
 use serde_json::json;
 
@@ -113,7 +113,7 @@ async fn a_tool_that_panics_costs_its_call() {
 async fn a_log_that_fails_leaves_nothing_running() {
     let mut is_past_the_end = false;
     for commits in 0..60 {
-        let inner: Arc<dyn LogStore> = Arc::new(EngineStore::in_memory());
+        let inner: Arc<dyn LogStore> = Arc::new(SegmentStore::in_memory());
         let store = Arc::new(FaultyStore::new(inner.clone()));
         let log = EventLog::with_store(store.clone(), Options::default()).unwrap();
         let world = Setup::new(three_tasks().sub("task-b", [saying("b")])).log(log).build().await;

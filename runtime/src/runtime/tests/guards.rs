@@ -14,7 +14,7 @@ use domain::{
 };
 use eventlog::{
     EventLog, Options, Position,
-    store::{EngineStore, LogStore},
+    store::{SegmentStore, LogStore},
 };
 use serde_json::json;
 
@@ -199,7 +199,7 @@ fn replies(facts: &[Logged]) -> Vec<AssistantMessage> {
 
 /// Cuts the log at every commit and goes on with every guard switched off: what was frozen counts.
 async fn check_resumed(script: fn() -> Script, change: fn(&mut Config)) {
-    let store: Arc<dyn LogStore> = Arc::new(EngineStore::in_memory());
+    let store: Arc<dyn LogStore> = Arc::new(SegmentStore::in_memory());
     let whole = EventLog::with_store(store.clone(), Options::default()).unwrap();
     let world = Setup::new(script()).config(change).log(whole.clone()).build().await;
     let run = world.start("go").await;
@@ -212,7 +212,7 @@ async fn check_resumed(script: fn() -> Script, change: fn(&mut Config)) {
         if store.commit_at(Position::new(end as u64)).unwrap().is_none() {
             continue;
         }
-        let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+        let log = copy(end, &whole, Arc::new(SegmentStore::in_memory())).await;
         let before = facts_of(&log);
         if !is_started(&before) || is_ended(&before) {
             continue;

@@ -10,7 +10,7 @@ use domain::{
 };
 use eventlog::{
     EventLog, Options, Position,
-    store::{EngineStore, LogStore},
+    store::{SegmentStore, LogStore},
 };
 use serde_json::json;
 
@@ -84,7 +84,7 @@ fn essence(entries: &[LedgerEntry]) -> Vec<Essence> {
 
 /// A whole run, and the positions at which a crash can leave the log.
 async fn recorded_run() -> (EventLog, Vec<usize>, domain::ids::ThreadId, domain::ids::RunId) {
-    let store: Arc<dyn LogStore> = Arc::new(EngineStore::in_memory());
+    let store: Arc<dyn LogStore> = Arc::new(SegmentStore::in_memory());
     let log = EventLog::with_store(store.clone(), Options::default()).unwrap();
     let world = setup(&script(), &marking(), log.clone()).build().await;
     let run = world.start("go").await;
@@ -118,7 +118,7 @@ async fn a_crash_at_any_moment_costs_at_most_the_calls_in_flight() {
     let expected = facts_of(&whole);
     let all_replies = replies(&expected);
     for end in ends.into_iter().skip(1) {
-        let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+        let log = copy(end, &whole, Arc::new(SegmentStore::in_memory())).await;
         let before = facts_of(&log);
         let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
         let runtime = setup(&script, &tool, log.clone()).runtime(&data);
@@ -142,7 +142,7 @@ async fn a_crash_at_any_moment_costs_at_most_the_calls_in_flight() {
 async fn a_server_that_is_told_to_fail_runs_ends_them_all() {
     let (whole, ends, thread, run) = recorded_run().await;
     for end in ends.into_iter().skip(1) {
-        let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+        let log = copy(end, &whole, Arc::new(SegmentStore::in_memory())).await;
         let before = facts_of(&log);
         let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
         let runtime = setup(&script, &tool, log.clone()).runtime(&data);
@@ -174,7 +174,7 @@ async fn a_started_tool_is_told_to_be_unknown() {
     let at =
         facts.iter().position(|fact| is_sub(fact) && started(std::slice::from_ref(fact)) == 1).unwrap() + 1;
     let end = ends.into_iter().find(|end| *end >= at).unwrap();
-    let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+    let log = copy(end, &whole, Arc::new(SegmentStore::in_memory())).await;
     let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
     let runtime = setup(&script, &tool, log.clone()).runtime(&data);
     recovered(&runtime, &facts_of(&log), Recovery::Resume).await;
@@ -193,7 +193,7 @@ async fn a_started_tool_is_told_to_be_unknown() {
 #[tokio::test]
 async fn a_run_survives_one_crash_after_another() {
     let (whole, ends, thread, run) = recorded_run().await;
-    let mut store: Arc<dyn LogStore> = Arc::new(EngineStore::in_memory());
+    let mut store: Arc<dyn LogStore> = Arc::new(SegmentStore::in_memory());
     let mut log = copy(ends[1], &whole, store.clone()).await;
     let mut crashes = 0;
     loop {
@@ -212,7 +212,7 @@ async fn a_run_survives_one_crash_after_another() {
         let is_end = |at: &usize| store.commit_at(Position::new(*at as u64)).unwrap().is_some();
         let after = facts_of(&log).len();
         let survives = (before + 3..=after).find(is_end).unwrap_or(after);
-        let next: Arc<dyn LogStore> = Arc::new(EngineStore::in_memory());
+        let next: Arc<dyn LogStore> = Arc::new(SegmentStore::in_memory());
         log = copy(survives, &log, next.clone()).await;
         store = next;
     }
@@ -229,7 +229,7 @@ async fn a_resumed_run_keeps_its_limits() {
     let facts = facts_of(&whole);
     let at = facts.iter().position(|fact| fact.event.event_type() == "delegation.requested").unwrap();
     let end = ends.into_iter().rfind(|end| *end <= at).unwrap();
-    let log = copy(end, &whole, Arc::new(EngineStore::in_memory())).await;
+    let log = copy(end, &whole, Arc::new(SegmentStore::in_memory())).await;
     let (script, tool, data) = (script(), marking(), tempfile::tempdir().unwrap());
     let setup = setup(&script, &tool, log.clone()).config(|config| config.subagents.max_turns = Some(7));
     recovered(&setup.runtime(&data), &facts_of(&log), Recovery::Resume).await;

@@ -8,7 +8,7 @@ use domain::{
 };
 use eventlog::{
     Append, EventLog, Expected, FOREIGN_SCHEMA_VERSION, NewEvent, Options, Position, StreamId,
-    store::{EngineStore, LogStore},
+    store::{SegmentStore, LogStore},
 };
 use jiff::Timestamp;
 
@@ -95,7 +95,7 @@ async fn cut_off_after(event_type: &str) -> (World, RunId) {
     let run = world.start("go").await;
     world.wait(&run).await;
     let log =
-        copy(place_of(&world.facts(), event_type), &world.log, Arc::new(EngineStore::in_memory())).await;
+        copy(place_of(&world.facts(), event_type), &world.log, Arc::new(SegmentStore::in_memory())).await;
     let next = Setup::new(script).log(log.clone());
     let runtime = next.runtime(&world.data);
     (World { runtime, log, ..world }, run)
