@@ -1,15 +1,26 @@
-//! Every key that is stored, one file per kind. This is the schema on disk, for ever.
+//! Every key that is stored in the index, one file per kind. This is the schema on disk, for ever.
 //!
 //! | kind | keyspace | key | value | changes |
 //! |------|----------|-----|-------|---------|
-//! | 1 event        | `events` | position                          | record                                      | never |
-//! | 2 stream entry | `index`  | stream hash, seq                  | position                                    | never |
-//! | 3 stream       | `index`  | stream name                       | last seq, its hash, its position            | with each append |
-//! | 4 run entry    | `index`  | (stream, run) hash, seq           | position, delegation id or nil, tag of type | never |
-//! | 5 task event   | `tasks`  | (stream, run, task) hash, seq     | record                                      | never |
-//! | 6 idempotency  | `index`  | (stream, idempotency key) hash    | keyed digest of content, first position, count | never |
-//! | 7 commit       | `index`  | last position                     | first position, chain of the log, time      | never |
-//! | 8 meta         | `index`  | what: 1 is the format version     | u32                                         | with the format |
+//! | 3 stream        | `index` | stream name                   | last seq, its hash, its position               | with each append |
+//! | 5 task event    | `tasks` | (stream, run, task) hash, seq | record                                         | never |
+//! | 6 idempotency   | `index` | (stream, idempotency key) hash | keyed digest of content, first position, count | never |
+//! | 8 meta          | `index` | what: 2 is the checkpoint     | position, chain, address behind its frame      | with each load |
+//! | 9 stream place  | `index` | stream hash, seq              | address and length of the record               | never |
+//! | 10 run place    | `index` | (stream, run) hash, seq       | address and length, delegation id or nil, tag of type | never |
+//! | 11 commit place | `index` | last position                 | address of the frame, first position, chain of the log, time | never |
+//!
+//! Everything in the index follows from the frames of the record (`segment::frame`), and is made of
+//! them again when it is lost. Before version 3 the engine had the record as well; those kinds are
+//! read once, when such a log is opened (`migrate`):
+//!
+//! | kind | keyspace | key | value |
+//! |------|----------|-----|-------|
+//! | 1 event        | `events` | position                  | record |
+//! | 2 stream entry | `index`  | stream hash, seq          | position |
+//! | 4 run entry    | `index`  | (stream, run) hash, seq   | position, delegation id or nil, type or its tag |
+//! | 7 commit       | `index`  | last position             | first position, chain of the log, time |
+//! | 8 meta         | `index`  | what: 1 is the format version | u32 |
 //!
 //! The first byte of each key is its kind; numbers are big endian, so that byte order is their
 //! order. Names of any length become BLAKE3 hashes, cut to 16 bytes (32 for idempotency keys), so
@@ -17,12 +28,12 @@
 //! and reads compare them. Only kind 3 keeps its name in the key, for lists of streams in order.
 //!
 //! Of a thread's own words only its id is here in plain. An event type is a tag that its run's key
-//! makes, a digest is made with the thread's key, and records are sealed (`codec::sealed`). Entries
+//! makes, a digest is made with the thread's key, and records are sealed (`codec::sealed`). Events
 //! of the first format have types by name and plain digests; both are read.
 //!
-//! Events lie in position order: a replay is one sequential scan. A task's events are stored a
-//! second time beside each other, since a page of one task is the read that happens most: 0.08 ms
-//! instead of 0.4 ms warm, 0.4 instead of 6 ms cold, for 9 % of append throughput.
+//! A replay is one sequential read of the segments. A task's events are stored a second time beside
+//! each other, since a page of one task is the read that happens most: 0.08 ms instead of 0.4 ms
+//! warm, 0.4 instead of 6 ms cold.
 
 use crate::{
     codec::{DecodeError, bytes::Reader},
@@ -49,8 +60,10 @@ pub(crate) mod task_event;
 #[repr(u8)]
 pub(crate) enum KeyKind {
     Event = 1,
+    #[expect(dead_code, reason = "of logs before version 3; nothing reads it")]
     StreamEntry = 2,
     Stream = 3,
+    #[expect(dead_code, reason = "of logs before version 3; nothing reads it")]
     RunEntry = 4,
     TaskEvent = 5,
     Idempotency = 6,

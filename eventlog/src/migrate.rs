@@ -83,13 +83,12 @@ pub(crate) fn bring_up_to_date(folder: &Path, options: &Options) -> Result<(), O
     // What is wrong with the version is said by whoever looks at the log next.
     let Ok(Found::InEngine) = format::check(&places.log) else { return Ok(()) };
     tracing::info!(folder = %folder.display(), "bringing the log to format {}", format::FORMAT_VERSION);
-    let failed = |error: MigrationError| OpenError::Migration {
-        folder: folder.to_owned(),
-        source: Box::new(error),
-    };
+    let failed =
+        |error: MigrationError| OpenError::Migration { folder: folder.to_owned(), source: Box::new(error) };
     let copy = places.migrating.join("old");
     copying::copy_folder(&places.log, &copy).map_err(|error| failed(error.into()))?;
-    let old = OldLog::open(&copy).map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;
+    let old =
+        OldLog::open(&copy).map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;
     check_noted(folder, &old)?;
     // The keys are on disk before a log is in place that may have sealed records.
     drop(open::open_keys(folder, options, format::is_sealed(old.version()))?);

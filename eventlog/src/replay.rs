@@ -113,20 +113,22 @@ fn check(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        engine::{Batch, Durability},
-        keys::{self, EVENTS},
-        sample,
-        store::EngineStore,
-    };
+    use crate::{sample, store::SegmentStore};
 
-    #[tokio::test]
-    async fn what_was_changed_is_not_given_out() {
-        let store = Arc::new(EngineStore::in_memory());
+    /// A log in memory of nine events, and its store, whose records are no longer in memory twice.
+    async fn filled() -> (Arc<SegmentStore>, crate::EventLog) {
+        let store = Arc::new(SegmentStore::in_memory());
         let log = crate::EventLog::with_store(store.clone(), sample::options()).unwrap();
         for name in ["t", "u", "t"] {
             sample::add(&log, &sample::thread(name), 1..=3).await.unwrap();
         }
+        store.index().flush().unwrap();
+        (store, log)
+    }
+
+    #[tokio::test]
+    async fn everything_is_given_out_page_by_page() {
+        let (_, log) = filled().await;
         let mut replay = log.replay(Position::ZERO).unwrap();
         let mut pages = Vec::new();
         for limit in [4, 4, 4, 4] {
@@ -134,27 +136,28 @@ mod tests {
         }
         assert_eq!(pages.concat(), log.read_all(Position::ZERO, 99).unwrap());
         assert_eq!(log.replay(Position::new(5)).unwrap().next_page(99).unwrap().len(), 4);
-        let engine = store.engine().unwrap();
-        let replace = |position, change: &dyn Fn(&mut Vec<u8>)| {
-            let key = keys::event::encode(Position::new(position));
-            let mut record = engine.get(EVENTS, &key).unwrap().unwrap();
-            change(&mut record);
-            let mut batch = Batch::new();
-            batch.put(EVENTS, key, record);
-            engine.commit(batch, Durability::Synced).unwrap();
-        };
-        replace(8, &|record| *record.last_mut().unwrap() ^= 1);
+    }
+
+    #[tokio::test]
+    async fn what_was_changed_is_not_given_out() {
+        let (store, log) = filled().await;
+        store.change_record(8, |record| *record.last_mut().unwrap() ^= 1);
         let mut replay = log.replay(Position::ZERO).unwrap();
         assert_eq!(replay.next_page(7).unwrap().len(), 7);
         let error = replay.next_page(7).unwrap_err();
         assert!(matches!(error, ReplayError::Broken { fault: Fault::HashDiffers, .. }), "{error}");
-        let mut batch = Batch::new();
-        batch.delete(EVENTS, keys::event::encode(Position::new(3)));
-        engine.commit(batch, Durability::Synced).unwrap();
+        let (store, log) = filled().await;
+        let (mut third, mut second) = (Vec::new(), Vec::new());
+        store.change_record(3, |record| third = record.to_vec());
+        store.change_record(2, |record| {
+            second = record.to_vec();
+            record.copy_from_slice(&third);
+        });
         let error = log.replay(Position::ZERO).unwrap().next_page(9).unwrap_err();
         assert!(
-            matches!(error, ReplayError::Missing { position } if position == Position::new(3)),
+            matches!(error, ReplayError::Missing { position } if position == Position::new(2)),
             "{error}"
         );
+        assert_ne!(second, third);
     }
 }

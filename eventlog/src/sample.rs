@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::{
-    Append, AppendError, Appended, EventLog, Expected, IdempotencyKey, Json, Keyring, NewEvent, Options,
-    Scope, StreamId, engine::Engine, store::EngineStore,
+    Append, AppendError, Appended, EventLog, Expected, IdempotencyKey, Json, NewEvent, Options, Scope,
+    StreamId,
 };
 
 /// 2026-01-02 03:04:05.000000006.
@@ -43,11 +43,6 @@ pub(crate) fn delegation_id(number: u128) -> DelegationId {
 
 pub(crate) fn key(text: &str) -> Option<IdempotencyKey> {
     Some(IdempotencyKey::new(text).unwrap())
-}
-
-/// What an engine holds, without keys.
-pub(crate) fn store(engine: Engine) -> EngineStore {
-    EngineStore::new(engine, Arc::new(Keyring::in_memory().unwrap()))
 }
 
 /// An event of type `note` whose content is the number.

@@ -134,7 +134,9 @@ impl Segments {
                 let bytes = bytes.read().unwrap_or_else(PoisonError::into_inner);
                 let from = bytes.get(usize::try_from(address).unwrap_or(usize::MAX)..).unwrap_or_default();
                 let count = from.len().min(buffer.len());
-                buffer.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+                if let (Some(to), Some(from)) = (buffer.get_mut(..count), from.get(..count)) {
+                    to.copy_from_slice(from);
+                }
                 Ok(count)
             }
         }
@@ -165,6 +167,13 @@ impl Segments {
             Medium::Files(files) => files.extents(),
             Medium::Memory(_) => self.extent_at(0).into_iter().collect(),
         }
+    }
+
+    /// Changes what is in memory as nobody should.
+    #[cfg(test)]
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        let Medium::Memory(bytes) = &*self.0 else { panic!("only memory can be changed so") };
+        change(&mut bytes.write().unwrap());
     }
 
     /// Tells the system what will be read soon.

@@ -2,9 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::{
-    BackupError, KEYS_FILE, MASTER_FILE, Manifest, files, io_error, unfinished::Unfinished,
-};
+use super::{BackupError, KEYS_FILE, MASTER_FILE, Manifest, files, io_error, unfinished::Unfinished};
 use crate::{
     format,
     open::{self, KEYS_FOLDER, LOG_FOLDER, WATERMARK_FILE, recover},

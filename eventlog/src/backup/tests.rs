@@ -9,12 +9,16 @@ use super::*;
 use crate::{
     Append, EventFilter, EventLog, Expected, MasterKey, Options, Position, RecordedEvent, Scope, SecretKey,
     Seq, StreamId,
-    engine::{Direction, Engine, KeyRange, Pair},
-    keys,
-    open::{ENGINE_FOLDER, OpenError},
+    open::OpenError,
     sample,
+    segment::frame,
     verify::{DamageKind, Progress, VerifyRequest, verify_folder},
 };
+
+/// The files of a backup of a small log.
+const SEGMENT: &str = "segments/0000000000000000.seg";
+const KEYS: &str = "keys/1/threads";
+const MASTER: &str = "keys/1/master.key";
 
 /// Backups that are made while others write.
 const BACKUPS: usize = 4;
@@ -49,11 +53,11 @@ fn restore_to(backup: &Path, data: &Path) -> Result<crate::Report, BackupError> 
     restore(backup, data, &sample::options(), &mut nothing)
 }
 
-/// Every pair of a closed log, keyspace by keyspace.
-fn pairs(data: &Path) -> Vec<Vec<Pair>> {
-    let engine = Engine::open(&data.join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
-    let all = |keyspace| engine.view().page(keyspace, &KeyRange::all(), Direction::Forward, usize::MAX);
-    keys::KEYSPACES.into_iter().map(|keyspace| all(keyspace).unwrap()).collect()
+/// The record of a closed log, without the zeros behind it.
+fn record(data: &Path) -> Vec<u8> {
+    let bytes = fs::read(data.join("log").join(SEGMENT)).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    bytes[..end].to_vec()
 }
 
 fn events(log: &EventLog) -> Vec<RecordedEvent> {
@@ -75,7 +79,7 @@ async fn a_restored_log_has_the_same_bytes_and_goes_on() {
     assert_eq!((restored.head, restored.events, restored.streams, restored.damage), (head, 100, 3, None));
     let before = events(&log);
     log.close().await;
-    assert_eq!(pairs(&data), pairs(&folder.path().join("data")));
+    assert_eq!(record(&data), record(&folder.path().join("data")));
     let log = EventLog::open(&data, sample::options()).unwrap();
     assert_eq!(events(&log), before);
     let filter = EventFilter { task_id: Some(sample::task_id("call")), ..EventFilter::default() };
@@ -136,7 +140,7 @@ async fn what_was_erased_is_not_in_a_new_backup() {
     log.destroy_thread_key(&thread).await.unwrap();
     let after = folder.path().join("after");
     back_up(&log, &after);
-    let keys = |backup: &Path| fs::read(backup.join(KEYS_FILE)).unwrap();
+    let keys = |backup: &Path| fs::read(backup.join(KEYS)).unwrap();
     assert_ne!(keys(&before), keys(&after));
     for (backup, is_erased) in [(before, false), (after, true)] {
         let data = backup.with_extension("data");
@@ -156,7 +160,7 @@ async fn a_master_key_from_elsewhere_stays_there() {
     let (backup, data) = (folder.path().join("backup"), folder.path().join("restored"));
     let manifest = back_up(&log, &backup);
     assert_eq!(manifest.master_key, MasterKeyPlace::Elsewhere);
-    assert!(!backup.join(MASTER_FILE).exists());
+    assert!(!backup.join(MASTER).exists());
     assert!(
         verify_backup(&backup, VerifyRequest::default()).unwrap().is_whole(),
         "no key is needed to verify"
@@ -197,8 +201,6 @@ async fn a_place_that_is_taken_is_refused() {
     let backup = folder.path().join("backup");
     fs::create_dir(&backup).unwrap();
     back_up(&log, &backup);
-    let refused = log.back_up(&backup, sample::time(), &mut nothing).unwrap_err();
-    assert!(matches!(refused, BackupError::NotEmpty { .. }), "{refused}");
     let data = folder.path().join("data");
     assert!(matches!(restore_to(&backup, &data), Err(BackupError::NotEmpty { .. })));
     let file = folder.path().join("file");
@@ -220,8 +222,9 @@ async fn a_place_that_is_taken_is_refused() {
 fn check(backup: &Path, damage: impl Fn(&Path), expected: &str) {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
-    fs::create_dir_all(copy.join("keys")).unwrap();
-    for name in FILES.iter().chain(&[MASTER_FILE, "manifest.json"]) {
+    fs::create_dir_all(copy.join("keys/1")).unwrap();
+    fs::create_dir_all(copy.join("segments")).unwrap();
+    for name in [SEGMENT, KEYS, MASTER, "manifest.json"] {
         fs::copy(backup.join(name), copy.join(name)).unwrap();
     }
     damage(&copy);
@@ -248,16 +251,19 @@ async fn a_backup_that_was_changed_is_named() {
             fs::write(copy.join(name), bytes).unwrap();
         }
     };
-    for name in FILES.into_iter().chain([MASTER_FILE]) {
+    for name in [SEGMENT, KEYS, MASTER] {
         check(&backup, change(name, |bytes| bytes.truncate(bytes.len() - 1)), "bytes, and had");
-        check(&backup, change(name, |bytes| bytes.push(0)), "bytes, and had");
         check(&backup, move |copy| fs::remove_file(copy.join(name)).unwrap(), "it is missing");
     }
-    // A body, a length, and keys.
-    check(&backup, change(EVENTS_FILE, |bytes| bytes[150] ^= 1), "position 1: ");
-    check(&backup, change(EVENTS_FILE, |bytes| bytes[0] ^= 1), "an entry goes beyond its end");
-    check(&backup, change(IDEMPOTENCY_FILE, |bytes| bytes[50] ^= 1), "its hash is not the manifest's");
-    check(&backup, change(KEYS_FILE, |bytes| bytes[200] ^= 1), "its hash is not the manifest's");
+    // A body by accident, one on purpose, and keys.
+    check(&backup, change(SEGMENT, |bytes| bytes[250] ^= 1), "position 1: ");
+    let on_purpose = |bytes: &mut Vec<u8>| {
+        bytes[250] ^= 1;
+        let header = frame::Header::decode(bytes, 0).unwrap();
+        frame::reseal(&mut bytes[..header.frame_bytes() as usize]);
+    };
+    check(&backup, change(SEGMENT, on_purpose), "position 1: the record was changed");
+    check(&backup, change(KEYS, |bytes| bytes[200] ^= 1), "its hash is not the manifest's");
     // The manifest.
     let manifest = |from: &'static str, to: &'static str| {
         move |copy: &Path| {
@@ -268,18 +274,18 @@ async fn a_backup_that_was_changed_is_named() {
         }
     };
     check(&backup, manifest("{", ""), "is not one that `remit backup` wrote");
-    check(&backup, manifest("\"format\": 1", "\"format\": 2"), "the backup has format 2");
-    check(&backup, manifest("\"log_format\": 2", "\"log_format\": 9"), "could not use the log");
+    check(&backup, manifest("\"format\": 2", "\"format\": 3"), "the backup has format 3");
+    check(&backup, manifest("\"format\": 2", "\"format\": 1"), "which this program no longer reads");
+    check(&backup, manifest("\"log_format\": 3", "\"log_format\": 9"), "could not use the log");
     check(&backup, manifest("\"position\": 100", "\"position\": 99"), "another number of events");
     check(&backup, manifest("\"commits\": 60", "\"commits\": 61"), "another number of commits");
     check(&backup, manifest("\"included\"", "\"elsewhere\""), "it lists other files");
-    check(&backup, manifest("keys/threads", "../outside"), "it lists other files");
+    check(&backup, manifest("keys/1/threads", "../outside"), "it lists other files");
     check(
         &backup,
         |copy| {
             let mut manifest = Manifest::read(copy).unwrap();
             manifest.chain[0] ^= 1;
-            fs::remove_file(copy.join("manifest.json")).unwrap();
             manifest.write(copy).unwrap();
         },
         "the events end elsewhere, or with another chain",
@@ -291,29 +297,125 @@ async fn a_backup_that_was_changed_is_named() {
 async fn a_backup_with_a_removed_end_is_noticed() {
     let (folder, log) = filled(sample::options()).await;
     let backup = folder.path().join("backup");
-    let manifest = back_up(&log, &backup);
-    let mut events = entries::EntryReader::open(&backup, &manifest.files[0]).unwrap();
-    let cut = folder.path().join("cut");
-    fs::create_dir(&cut).unwrap();
-    let mut out = entries::EntryWriter::create(&cut, EVENTS_FILE).unwrap();
-    for _ in 0..99 {
-        let (key, record) = events.next().unwrap().unwrap();
-        out.put(&key, &record).unwrap();
-    }
-    let entry = out.finish().unwrap();
+    back_up(&log, &backup);
     check(
         &backup,
         |copy| {
-            fs::copy(cut.join(EVENTS_FILE), copy.join(EVENTS_FILE)).unwrap();
+            let bytes = fs::read(copy.join(SEGMENT)).unwrap();
+            let last = bytes.windows(8).rposition(|window| window == frame::MAGIC).unwrap();
+            fs::write(copy.join(SEGMENT), &bytes[..last]).unwrap();
             let mut manifest = Manifest::read(copy).unwrap();
-            manifest.files[0] = entry.clone();
-            (manifest.position, manifest.events) = (Position::new(99), 99);
-            fs::remove_file(copy.join("manifest.json")).unwrap();
+            manifest.files[0] = files::describe(copy, SEGMENT).unwrap();
             manifest.write(copy).unwrap();
         },
         "position 100: the event is missing",
     );
     assert_eq!(DamageKind::Missing.to_string(), "the event is missing");
+}
+
+/// Every file of a folder, with its bytes.
+fn all_files(folder: &Path, found: &mut Vec<(std::path::PathBuf, Vec<u8>)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => all_files(&path, found),
+            false => found.push((path.clone(), fs::read(&path).unwrap())),
+        }
+    }
+}
+
+fn lay_out(from: &Path, to: &Path, files: &[(std::path::PathBuf, Vec<u8>)]) {
+    drop(fs::remove_dir_all(to));
+    for (path, bytes) in files {
+        let path = to.join(path.strip_prefix(from).unwrap());
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_second_backup_adds_what_is_new_and_has_no_older_keys() {
+    let (folder, log) = filled(sample::options()).await;
+    let (backup, data) = (folder.path().join("backup"), folder.path().join("restored"));
+    let first = back_up(&log, &backup);
+    let before = fs::read(backup.join(SEGMENT)).unwrap();
+    // The same again: only the keys are written anew.
+    assert_eq!(back_up(&log, &backup).segments().collect::<Vec<_>>(), first.segments().collect::<Vec<_>>());
+    log.destroy_thread_key(&ThreadId::new("u").unwrap()).await.unwrap();
+    for _ in 0..40 {
+        sample::add(&log, &sample::thread("t"), 1..=200).await.unwrap();
+    }
+    let second = back_up(&log, &backup);
+    assert_eq!((second.events, second.commits), (8_100, 100));
+    assert!(second.segments().count() > 1 && fs::read(backup.join(SEGMENT)).unwrap().starts_with(&before));
+    let keys: Vec<_> =
+        fs::read_dir(backup.join("keys")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(keys, ["3"], "keys that were destroyed since are gone");
+    assert!(verify_backup(&backup, VerifyRequest::default()).unwrap().is_whole());
+    restore_to(&backup, &data).unwrap();
+    let restored = EventLog::open(&data, sample::options()).unwrap();
+    let mut replay = (restored.replay(Position::ZERO).unwrap(), log.replay(Position::ZERO).unwrap());
+    loop {
+        let page = replay.0.next_page(500).unwrap();
+        assert_eq!(page, replay.1.next_page(500).unwrap());
+        if page.is_empty() {
+            break;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_backup_of_another_log_is_not_added_to() {
+    let (folder, log) = filled(sample::options()).await;
+    let backup = folder.path().join("backup");
+    back_up(&log, &backup);
+    let (_other_folder, other) = filled(sample::options()).await;
+    for log in [&other, &{
+        let empty = EventLog::open(&folder.path().join("empty"), sample::options()).unwrap();
+        empty
+    }] {
+        let refused = log.back_up(&backup, sample::time(), &mut nothing).unwrap_err();
+        assert!(matches!(refused, BackupError::OtherLog { .. }), "{refused}");
+    }
+    assert!(verify_backup(&backup, VerifyRequest::default()).unwrap().is_whole());
+}
+
+/// A crash while adding to a backup leaves the one before, and the next attempt goes on.
+#[tokio::test]
+async fn a_backup_that_was_cut_off_while_adding_is_the_one_before() {
+    let (folder, log) = filled(sample::options()).await;
+    let backup = folder.path().join("backup");
+    back_up(&log, &backup);
+    let mut old = Vec::new();
+    all_files(&backup, &mut old);
+    for _ in 0..20 {
+        sample::add(&log, &sample::thread("t"), 1..=200).await.unwrap();
+    }
+    back_up(&log, &backup);
+    let mut new = Vec::new();
+    all_files(&backup, &mut new);
+    let copy = folder.path().join("copy");
+    let is_manifest = |path: &Path| path.ends_with("manifest.json");
+    new.retain(|(path, _)| !is_manifest(path));
+    new.sort_by_key(|(path, _)| !path.starts_with(backup.join("segments")));
+    // Cut off in each file that is written before the manifest is, at its beginning, middle and end.
+    for cut in 0..new.len() {
+        for part in [0, 1, 2] {
+            let mut files = old.clone();
+            files.retain(|(path, _)| new[..=cut].iter().all(|(written, _)| written != path));
+            files.extend(new[..cut].iter().cloned());
+            let (path, bytes) = new[cut].clone();
+            let before = old.iter().find(|(known, _)| *known == path).map_or(0, |(_, bytes)| bytes.len());
+            let end = before + (bytes.len() - before) * part / 2;
+            files.push((path, bytes[..end].to_vec()));
+            lay_out(&backup, &copy, &files);
+            let report = verify_backup(&copy, VerifyRequest::default()).unwrap();
+            assert_eq!((report.damage, report.events), (None, 100), "cut in file {cut}");
+            back_up(&log, &copy);
+            let report = verify_backup(&copy, VerifyRequest::default()).unwrap();
+            assert_eq!((report.damage, report.events), (None, 4_100));
+        }
+    }
 }
 
 // Completion in a shell ends the name of a folder with a separator.

@@ -5,7 +5,6 @@ use super::Keyspace;
 /// One write.
 pub(crate) enum Operation {
     Put { keyspace: Keyspace, key: Vec<u8>, value: Vec<u8> },
-    PutTwice { places: [(Keyspace, Vec<u8>); 2], value: Vec<u8> },
     Delete { keyspace: Keyspace, key: Vec<u8> },
 }
 
@@ -24,11 +23,6 @@ impl Batch {
     /// Puts a value under a key, in place of any before.
     pub fn put(&mut self, keyspace: Keyspace, key: impl Into<Vec<u8>>, value: impl Into<Vec<u8>>) {
         self.operations.push(Operation::Put { keyspace, key: key.into(), value: value.into() });
-    }
-
-    /// Puts one value under two keys, and holds it once.
-    pub(crate) fn put_twice(&mut self, places: [(Keyspace, Vec<u8>); 2], value: Vec<u8>) {
-        self.operations.push(Operation::PutTwice { places, value });
     }
 
     /// Removes a key; that it is absent is no error.

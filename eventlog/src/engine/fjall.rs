@@ -14,8 +14,8 @@ use fjall::{
 mod creation;
 
 use super::{
-    Access, Batch, Direction, Durability, EngineError, Fill, KeyRange, Keyspace, Operation, OrderedStore, View,
-    Visit,
+    Access, Batch, Direction, Durability, EngineError, Fill, KeyRange, Keyspace, Operation, OrderedStore,
+    View, Visit,
 };
 
 /// Whether the engine says that its files are not what it wrote.
@@ -127,11 +127,6 @@ impl OrderedStore for FjallEngine {
         for operation in batch.operations {
             match operation {
                 Operation::Put { keyspace, key, value } => writes.insert(self.find(keyspace)?, key, value),
-                Operation::PutTwice { places: [(one, one_key), (other, other_key)], value } => {
-                    let value = fjall::Slice::from(value);
-                    writes.insert(self.find(one)?, one_key, value.clone());
-                    writes.insert(self.find(other)?, other_key, value);
-                }
                 Operation::Delete { keyspace, key } => writes.remove(self.find(keyspace)?, key),
             }
         }

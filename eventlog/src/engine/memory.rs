@@ -31,20 +31,12 @@ impl OrderedStore for MemoryEngine {
                 Operation::Put { keyspace, .. } | Operation::Delete { keyspace, .. } => {
                     find(&maps, *keyspace)?;
                 }
-                Operation::PutTwice { places: [(one, _), (other, _)], .. } => {
-                    find(&maps, *one)?;
-                    find(&maps, *other)?;
-                }
             }
         }
         for operation in batch.operations {
             match operation {
                 Operation::Put { keyspace, key, value } => {
                     maps.entry(keyspace.name).or_default().insert(key, value);
-                }
-                Operation::PutTwice { places: [(one, one_key), (other, other_key)], value } => {
-                    maps.entry(one.name).or_default().insert(one_key, value.clone());
-                    maps.entry(other.name).or_default().insert(other_key, value);
                 }
                 Operation::Delete { keyspace, key } => {
                     maps.entry(keyspace.name).or_default().remove(&key);

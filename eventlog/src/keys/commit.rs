@@ -1,11 +1,9 @@
-//! Kind 7: last position of a commit → the commit. The greatest key is the head of the log.
+//! Kind 7, before version 3: last position of a commit → the commit. The greatest key is the head of
+//! the log.
 
 use super::{KeyKind, after_kind, key, position_bytes};
 use crate::{
-    codec::{
-        DecodeError,
-        bytes::{Reader, put_timestamp},
-    },
+    codec::{DecodeError, bytes::Reader},
     position::Position,
     store::Commit,
 };
@@ -23,14 +21,6 @@ pub(crate) fn decode(key: &[u8]) -> Result<Position, DecodeError> {
     let last = Position::new(reader.u64("position")?);
     reader.finish()?;
     Ok(last)
-}
-
-pub(crate) fn encode_value(commit: &Commit) -> Vec<u8> {
-    let mut value = Vec::with_capacity(52);
-    value.extend_from_slice(&position_bytes(commit.first));
-    value.extend_from_slice(&commit.chain);
-    put_timestamp(&mut value, commit.committed_at);
-    value
 }
 
 /// The commit whose key holds `last`.

@@ -1,12 +1,8 @@
-//! Kind 1: position → record.
+//! Kind 1, before version 3: position → record.
 
 use super::{KeyKind, key, position_bytes};
 use crate::position::Position;
 
 pub(crate) fn encode(position: Position) -> Vec<u8> {
     key(KeyKind::Event, &[&position_bytes(position)])
-}
-
-pub(crate) fn prefix() -> Vec<u8> {
-    key(KeyKind::Event, &[])
 }

@@ -12,10 +12,6 @@ use crate::{
     stream_id::StreamId,
 };
 
-pub(crate) fn encode(stream: &StreamId, idempotency_key: &IdempotencyKey) -> Vec<u8> {
-    encode_hashed(hash(stream, idempotency_key))
-}
-
 /// The key, from the hash of stream and idempotency key.
 pub(crate) fn encode_hashed(hash: [u8; 32]) -> Vec<u8> {
     key(KeyKind::Idempotency, &[&hash])

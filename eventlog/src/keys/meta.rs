@@ -8,7 +8,7 @@ use crate::{
     store::Head,
 };
 
-/// What the format version is stored under.
+/// What the format version was stored under before version 3.
 const FORMAT_VERSION: u8 = 1;
 /// What the index's checkpoint is stored under.
 const CHECKPOINT: u8 = 2;
@@ -35,15 +35,4 @@ pub(crate) fn decode_checkpoint(value: &[u8]) -> Result<Checkpoint, DecodeError>
     let checkpoint = Checkpoint { head, end: reader.u64("address")? };
     reader.finish()?;
     Ok(checkpoint)
-}
-
-pub(crate) fn encode_value(number: u32) -> Vec<u8> {
-    number.to_be_bytes().to_vec()
-}
-
-pub(crate) fn decode_value(value: &[u8]) -> Result<u32, DecodeError> {
-    let mut reader = Reader::new(value);
-    let number = reader.u32("number")?;
-    reader.finish()?;
-    Ok(number)
 }

@@ -6,7 +6,7 @@ use domain::ids::DelegationId;
 use uuid::Uuid;
 
 use super::{
-    KeyKind, after_kind, key, location,
+    KeyKind, key, location,
     location::Location,
     run_entry::{TAGGED, TypeRef, read_type},
     seq_bytes,
@@ -35,13 +35,6 @@ pub(crate) fn all() -> Vec<u8> {
 
 pub(crate) fn prefix(run: [u8; 16]) -> Vec<u8> {
     key(KeyKind::RunPlace, &[&run])
-}
-
-pub(crate) fn decode(key: &[u8]) -> Result<([u8; 16], Seq), DecodeError> {
-    let mut reader = after_kind(key, KeyKind::RunPlace)?;
-    let place = (reader.array("run")?, Seq::new(reader.u64("seq")?));
-    reader.finish()?;
-    Ok(place)
 }
 
 pub(crate) fn encode_value(place: &RunPlace<'_>) -> Vec<u8> {

@@ -1,6 +1,6 @@
 //! Kind 9: stream, seq → where the record lies.
 
-use super::{KeyKind, after_kind, key, location, location::Location, seq_bytes};
+use super::{KeyKind, key, location, location::Location, seq_bytes};
 use crate::{
     codec::{DecodeError, bytes::Reader},
     position::Seq,
@@ -17,13 +17,6 @@ pub(crate) fn all() -> Vec<u8> {
 
 pub(crate) fn prefix(stream: [u8; 16]) -> Vec<u8> {
     key(KeyKind::StreamPlace, &[&stream])
-}
-
-pub(crate) fn decode(key: &[u8]) -> Result<([u8; 16], Seq), DecodeError> {
-    let mut reader = after_kind(key, KeyKind::StreamPlace)?;
-    let place = (reader.array("stream")?, Seq::new(reader.u64("seq")?));
-    reader.finish()?;
-    Ok(place)
 }
 
 pub(crate) fn encode_value(location: Location) -> Vec<u8> {

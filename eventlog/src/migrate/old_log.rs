@@ -63,7 +63,8 @@ impl OldLog {
             for pair in &page {
                 let commit = decode_commit(pair)?;
                 let later = keys.split_off(&commit.last.next());
-                let used: Vec<FrameKey> = std::mem::replace(&mut keys, later).into_values().flatten().collect();
+                let used: Vec<FrameKey> =
+                    std::mem::replace(&mut keys, later).into_values().flatten().collect();
                 self.encode(&mut frame, &commit, &used)?;
                 let address = appender.place(frame.len())?;
                 if !frame::finish(&mut frame, address, &commit, used.len()) {
@@ -108,7 +109,8 @@ impl OldLog {
             let page = self.engine.view().page(INDEX, &range, Direction::Forward, PAGE)?;
             for (key, value) in &page {
                 let hash = key.last_chunk().copied().ok_or_else(|| short("the hash of a key"))?;
-                let key_use = keys::idempotency::decode_value(value).map_err(damaged("an idempotency key"))?;
+                let key_use =
+                    keys::idempotency::decode_value(value).map_err(damaged("an idempotency key"))?;
                 found.entry(key_use.first).or_default().push(FrameKey { hash, key_use });
             }
             match page.last() {

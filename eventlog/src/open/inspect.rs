@@ -35,7 +35,8 @@ pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError
         format_version: looked.version,
         head,
         noted: looked.noted_head().map(|head| head.position),
-        disk_bytes: looked.segments.disk_bytes() + folder_bytes(&index_folder(&folder.join(super::LOG_FOLDER))),
+        disk_bytes: looked.segments.disk_bytes()
+            + folder_bytes(&index_folder(&folder.join(super::LOG_FOLDER))),
     })
 }
 

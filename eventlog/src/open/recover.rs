@@ -46,7 +46,8 @@ pub(crate) fn rebuild(log_folder: &Path, segments: &Segments, head: Head) -> Res
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         removed => removed.map_err(io_error("remove the index in", &folder))?,
     }
-    let engine = open_engine(&folder).map_err(|source| OpenError::Engine { folder: folder.clone(), source })?;
+    let engine =
+        open_engine(&folder).map_err(|source| OpenError::Engine { folder: folder.clone(), source })?;
     let index = Index::open(engine).map_err(OpenError::Store)?;
     add_rest(index, segments, head).map_err(OpenError::Store)
 }

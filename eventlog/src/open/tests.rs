@@ -2,17 +2,10 @@
 
 use std::{fs, path::Path, sync::Arc};
 
-use domain::ids::ThreadId;
-
 use super::*;
 use crate::{
-    AppendError, EraseError, EventFilter, EventLog, Expected, Health, MasterKey, Options, RecordedEvent,
-    Seal, SecretKey, Seq, StreamId, VerifyRequest, chain,
-    codec::record,
-    recorded::Place,
-    sample,
-    store::{Commit, CommitGroup, FaultyStore, StoredEvent, Tail},
-    verify_stream,
+    AppendError, EventLog, Health, MasterKey, Options, SecretKey, Seq, StreamId, VerifyRequest, chain,
+    repair, sample, store::FaultyStore, verify_stream,
 };
 
 fn open_log(folder: &Path) -> Result<EventLog, OpenError> {
@@ -107,72 +100,16 @@ async fn a_second_opener_is_told_who_holds_the_folder() {
 #[tokio::test]
 async fn a_log_from_a_later_version_is_refused_by_its_number() {
     let folder = filled().await;
-    let engine = Engine::open(&folder.path().join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
-    assert_eq!(format::check(&engine).unwrap(), Some(2));
-    format::write(&engine, 3).unwrap();
-    drop(engine);
+    let log_folder = folder.path().join(LOG_FOLDER);
+    assert_eq!(format::check(&log_folder).unwrap(), format::Found::Version(3));
+    format::write_version(&log_folder, 4).unwrap();
     let error = open_log(folder.path()).err().unwrap();
     let OpenError::Format { source, .. } = error else { panic!("{error}") };
     let text = source.to_string();
     assert!(
-        text.starts_with("the log has format version 3, and this program knows versions up to 2"),
+        text.starts_with("the log has format version 4, and this program knows versions up to 3"),
         "{text}"
     );
-}
-
-/// A folder as the first format left it: everything in plain, and no keys.
-fn folder_of_version_1() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    let engine = Engine::open(&folder.path().join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
-    format::write(&engine, 1).unwrap();
-    let store = sample::store(engine);
-    let (mut hash, mut log_chain, mut events) = (chain::START, chain::START, Vec::new());
-    for number in 1..=10 {
-        let place = Place {
-            position: Position::new(number),
-            stream: sample::thread("t"),
-            seq: Seq::new(number),
-            recorded_at: sample::time(),
-        };
-        let mut event = sample::note(number);
-        event.scope.run_id = Some(sample::run_id("r"));
-        let mut event = RecordedEvent::new(event, place);
-        let mut record = record::encode(&event).unwrap();
-        hash = chain::event_hash(&hash, &record);
-        log_chain = chain::log_chain(&log_chain, &hash);
-        record.extend_from_slice(&hash);
-        event.hash = hash;
-        events.push(StoredEvent { hashes: event.hashes(), event: Arc::new(event), record });
-    }
-    let (first, last) = (Position::new(1), Position::new(10));
-    let commit = Commit { first, last, chain: log_chain, committed_at: sample::time() };
-    let tails = vec![(sample::thread("t"), Tail { seq: Seq::new(10), hash, position: last })];
-    store.commit(CommitGroup { commit, events, tails, keys: Vec::new() }).unwrap();
-    folder
-}
-
-#[tokio::test]
-async fn a_log_of_the_first_format_opens_and_goes_on_sealed() {
-    let folder = folder_of_version_1();
-    let log = open_log(folder.path()).unwrap();
-    check_ten(&log);
-    let thread_id = ThreadId::new("t").unwrap();
-    let mut event = sample::note(11);
-    event.scope.run_id = Some(sample::run_id("r"));
-    log.append(sample::to(&sample::thread("t"), Expected::Exact(Seq::new(10)), vec![event])).await.unwrap();
-    let events = log.read_stream(&sample::thread("t"), Seq::ZERO, 100).unwrap();
-    verify_stream(chain::START, &events).unwrap();
-    let in_plain: Vec<_> = events.iter().filter(|event| event.seal == Seal::None).collect();
-    assert_eq!((events.len(), in_plain.len()), (11, 10));
-    let filter = EventFilter { event_types: Some(vec!["note".to_owned()]), ..EventFilter::default() };
-    let run = log.read_run(&thread_id, &sample::run_id("r"), &filter, Seq::ZERO, 100).unwrap();
-    assert_eq!(run.len(), 11);
-    // What is in plain cannot be forgotten by destroying a key, so nobody is told that it was.
-    let refused = log.destroy_thread_key(&thread_id).await.unwrap_err();
-    assert!(matches!(refused, EraseError::InPlain { .. }), "{refused}");
-    log.close().await;
-    let log = open_log(folder.path()).unwrap();
-    assert_eq!(log.read_stream(&sample::thread("t"), Seq::ZERO, 100).unwrap(), events);
 }
 
 #[tokio::test]
@@ -197,49 +134,101 @@ async fn a_log_without_its_keys_is_refused() {
     sample::add(&log, &sample::thread("u"), [1]).await.unwrap();
 }
 
-/// The newest journal of the engine.
-fn journal(folder: &Path) -> PathBuf {
-    let entries = fs::read_dir(folder.join(ENGINE_FOLDER)).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.extension().is_some_and(|end| end == "jnl")).max().unwrap()
+/// The segment with everything in it, its bytes, and where the record ends in it.
+fn segment(folder: &Path) -> (PathBuf, Vec<u8>, usize) {
+    let path = folder.join("log/segments/0000000000000000.seg");
+    let bytes = fs::read(&path).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    (path, bytes, end)
 }
 
 #[tokio::test]
-async fn a_log_whose_journal_was_cut_is_refused() {
+async fn a_log_whose_end_was_cut_is_refused() {
     let folder = filled().await;
-    let path = journal(folder.path());
-    let bytes = fs::read(&path).unwrap();
-    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-    // Less than a commit is cut off, so the engine drops the last one and says nothing.
-    fs::write(&path, &bytes[..end - 40]).unwrap();
+    let (path, mut bytes, end) = segment(folder.path());
+    bytes[end - 40..end].fill(0);
+    fs::write(&path, &bytes).unwrap();
     let error = open_log(folder.path()).err().unwrap();
     let OpenError::HeadBehind { log, noted, .. } = &error else { panic!("{error}") };
     assert_eq!((*log, *noted), (Position::new(9), Position::new(10)));
     let text = error.to_string();
     assert!(text.contains("ends at position 9, but had durably reached position 10"), "{text}");
-    // It stays refused, and the lock is free again.
+    // It stays refused and as it is, and the lock is free again.
     assert!(matches!(open_log(folder.path()), Err(OpenError::HeadBehind { .. })));
+    assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
 // Field report 39: a torn last entry made the next number 1 in another system.
 #[tokio::test]
 async fn a_torn_end_that_was_never_acknowledged_is_dropped_and_the_count_goes_on() {
     let folder = filled().await;
-    let (head, journal) = (folder.path().join(WATERMARK_FILE), journal(folder.path()));
+    let head = folder.path().join(WATERMARK_FILE);
     let noted = fs::read(&head).unwrap();
     let log = open_log(folder.path()).unwrap();
     sample::add(&log, &sample::thread("t"), [11]).await.unwrap();
     log.close().await;
     // As the power leaves it when it goes during the eleventh commit.
     fs::write(&head, noted).unwrap();
-    let bytes = fs::read(&journal).unwrap();
-    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
-    fs::write(&journal, &bytes[..end - 7]).unwrap();
+    let (path, mut bytes, end) = segment(folder.path());
+    bytes[end - 7..end].fill(0);
+    fs::write(&path, &bytes).unwrap();
     let log = open_log(folder.path()).unwrap();
     check_ten(&log);
     let appended = sample::add(&log, &sample::thread("t"), [12]).await.unwrap();
     assert_eq!((appended.position(), appended.seq()), (Position::new(11), Seq::new(11)));
     assert_eq!(log.verify(VerifyRequest::default()).unwrap().damage, None);
+    let is_copy = |name: &str| name.starts_with("torn-0000000000000000.seg-");
+    let names = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert_eq!(names.filter(|name| is_copy(name.to_str().unwrap())).count(), 1);
+}
+
+/// Whatever becomes of the index, the log opens with everything, and so does its index.
+#[tokio::test]
+async fn an_index_that_is_gone_damaged_older_or_newer_is_made_anew() {
+    let index = |folder: &Path| folder.join(LOG_FOLDER).join(INDEX_FOLDER);
+    let check = async |change: &dyn Fn(&Path)| {
+        let folder = filled().await;
+        repair::rebuild_index(folder.path(), &sample::options()).unwrap();
+        change(folder.path());
+        let log = open_log(folder.path()).unwrap();
+        check_ten(&log);
+        sample::add(&log, &sample::thread("t"), [11]).await.unwrap();
+        assert_eq!(log.verify(VerifyRequest::default()).unwrap().damage, None);
+        log.close().await;
+        assert_eq!(open_log(folder.path()).unwrap().head(), Position::new(11));
+    };
+    check(&|_| {}).await;
+    check(&|folder| fs::remove_dir_all(index(folder)).unwrap()).await;
+    check(&|folder| fs::write(index(folder).join("version"), "none").unwrap()).await;
+    check(&|folder| {
+        for entry in fs::read_dir(index(folder).join("keyspaces/1/tables")).unwrap() {
+            fs::write(entry.unwrap().path(), "no table").unwrap();
+        }
+    })
+    .await;
+    // One of another log, and one that is ahead of the record.
+    let other = filled().await;
+    let log = open_log(other.path()).unwrap();
+    sample::add(&log, &sample::thread("other"), 1..=20).await.unwrap();
+    log.close().await;
+    repair::rebuild_index(other.path(), &sample::options()).unwrap();
+    check(&|folder| {
+        fs::remove_dir_all(index(folder)).unwrap();
+        copy_folder(&index(other.path()), &index(folder));
+    })
+    .await;
+}
+
+fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        match entry.file_type().unwrap().is_dir() {
+            true => copy_folder(&entry.path(), &target),
+            false => drop(fs::copy(entry.path(), target).unwrap()),
+        }
+    }
 }
 
 /// The note of a head may be lost with the power; the log then is ahead of it, which is no harm.
@@ -301,13 +290,12 @@ async fn a_damaged_head_file_is_refused_and_a_missing_one_is_made() {
 }
 
 fn head_of(folder: &Path) -> Head {
-    let engine = Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
-    sample::store(engine).head().unwrap()
+    look(folder).unwrap().survey.head
 }
 
 #[tokio::test]
 async fn after_a_failed_commit_everybody_is_refused() {
-    let inner = Arc::new(EngineStore::in_memory());
+    let inner = Arc::new(SegmentStore::in_memory());
     let store = Arc::new(FaultyStore::new(inner.clone()));
     let log = EventLog::with_store(store.clone(), sample::options()).unwrap();
     let stream = sample::thread("t");
@@ -345,7 +333,7 @@ async fn a_writer_that_stops_by_a_defect_poisons_the_log() {
 #[tokio::test]
 async fn the_chain_of_the_log_does_not_depend_on_who_shared_a_commit() {
     let chain_after = |groups: Vec<Vec<u64>>| async move {
-        let store = Arc::new(EngineStore::in_memory());
+        let store = Arc::new(SegmentStore::in_memory());
         let log = EventLog::with_store(store.clone(), sample::options()).unwrap();
         for numbers in groups {
             sample::add(&log, &StreamId::Registry, numbers).await.unwrap();

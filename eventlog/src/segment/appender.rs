@@ -45,12 +45,16 @@ impl Appender {
         let ahead = Some(ready().map_err(io_error("make the segments in", folder))?);
         let mut appender = Self { segments: segments.clone(), end, open: None, ahead, is_unsynced: false };
         // The end of a full segment is in none: the next frame begins another one.
-        if let Some(extent) = end.checked_sub(1).map_or_else(|| segments.extent_at(0), |last| segments.extent_at(last)) {
+        if let Some(extent) =
+            end.checked_sub(1).map_or_else(|| segments.extent_at(0), |last| segments.extent_at(last))
+        {
             appender.open = Some(appender.open(extent)?);
         }
         Ok(appender)
     }
 
+    /// Behind the last frame.
+    #[cfg(test)]
     pub(crate) fn end(&self) -> u64 {
         self.end
     }

@@ -96,7 +96,10 @@ impl Files {
             {
                 open.push_front(used);
             }
-            return open.front().map(|(_, file)| Arc::clone(file)).ok_or_else(|| io::ErrorKind::NotFound.into());
+            return open
+                .front()
+                .map(|(_, file)| Arc::clone(file))
+                .ok_or_else(|| io::ErrorKind::NotFound.into());
         }
         let file = Arc::new(File::open(self.folder.join(name(first)))?);
         open.truncate(OPEN_MAX - 1);

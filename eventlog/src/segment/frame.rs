@@ -119,6 +119,14 @@ fn checksum(fields: &[u8], payload: &[u8]) -> u64 {
     xxh3_64_with_seed(payload, xxh3_64(fields))
 }
 
+/// Makes the checksum of a frame right again after it was changed.
+#[cfg(test)]
+pub(crate) fn reseal(frame: &mut [u8]) {
+    let (fields, payload) = (&frame[..HEADER_BYTES - CHECKSUM_BYTES], &frame[HEADER_BYTES..]);
+    let checksum = checksum(fields, payload).to_be_bytes();
+    frame[HEADER_BYTES - CHECKSUM_BYTES..HEADER_BYTES].copy_from_slice(&checksum);
+}
+
 impl Header {
     /// Reads the header of a frame at this address. The checksum is not looked at.
     pub(crate) fn decode(bytes: &[u8], address: u64) -> Result<Self, Flaw> {

@@ -60,7 +60,8 @@ impl Segments {
             let count = self.read_at(address, buffer)?;
             for one in now {
                 let from = usize::try_from(one.address - address).unwrap_or(usize::MAX);
-                let record = buffer.get(..count).and_then(|there| there.get(from..from + one.length as usize));
+                let record =
+                    buffer.get(..count).and_then(|there| there.get(from..from + one.length as usize));
                 // What an index says is there and is not.
                 let record = record.ok_or_else(|| self.damaged(one.address, super::Flaw::Beyond))?;
                 show(record)?;

@@ -65,7 +65,8 @@ pub(crate) enum Fit {
 pub(crate) fn survey(segments: &Segments, noted: Option<Head>) -> Result<Survey, SegmentError> {
     let start = start(segments, noted)?;
     let gap = gap(segments).map(|address| (address, Flaw::Gap));
-    let mut looking = Looking { noted, chain: start.is_none().then_some(chain::START), found: None, fits: None };
+    let mut looking =
+        Looking { noted, chain: start.is_none().then_some(chain::START), found: None, fits: None };
     let first = start.is_none().then_some(Position::new(1));
     let mut walk = Walk::new(segments.clone(), start.map_or(0, |extent| extent.first), first);
     let broken = loop {
@@ -181,9 +182,8 @@ fn find_frame(segments: &Segments, from: u64) -> Result<Option<u64>, SegmentErro
                 let known = rest.len().min(MAGIC.len());
                 rest.get(..known) == MAGIC.get(..known)
             };
-            candidates.extend(
-                starts.filter(|(index, _)| follows(*index)).map(|(index, _)| address + index as u64),
-            );
+            candidates
+                .extend(starts.filter(|(index, _)| follows(*index)).map(|(index, _)| address + index as u64));
         }
     })?;
     for address in candidates {

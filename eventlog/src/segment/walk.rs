@@ -43,15 +43,16 @@ impl Walk {
         if !self.fill(bytes)? {
             return Err(self.segments.damaged(at, Flaw::Beyond));
         }
+        let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
+        let frame = self.buffer.get(from..from + bytes).unwrap_or_default();
+        let frame = Frame::check(header, frame).map_err(|flaw| self.segments.damaged(at, flaw))?;
         if let Some(expected) = self.next.filter(|expected| *expected != header.first) {
             let found = header.first;
             return Err(self.segments.damaged(at, Flaw::Discontinuous { expected, found }));
         }
         self.at += bytes as u64;
         self.next = Some(header.commit().last.next());
-        let from = usize::try_from(at - self.start).unwrap_or(usize::MAX);
-        let frame = self.buffer.get(from..from + bytes).unwrap_or_default();
-        Frame::check(header, frame).map(Some).map_err(|flaw| self.segments.damaged(at, flaw))
+        Ok(Some(frame))
     }
 
     fn next_header(&mut self) -> Result<Option<Header>, SegmentError> {

@@ -8,9 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{
-    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail,
-};
+use super::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
 use crate::{
     append::IdempotencyKey,
     codec::{DecodeError, record},
@@ -70,6 +68,23 @@ impl SegmentStore {
         #[expect(clippy::expect_used, reason = "memory has no disk to fail")]
         let appender = Appender::new(segments.clone(), 0).expect("memory can be written to");
         Self::new(segments, index, appender, Arc::new(keyring))
+    }
+
+    /// Changes the record of an event in memory as nobody should, and makes the checksum of its frame
+    /// right again.
+    #[cfg(test)]
+    pub(crate) fn change_record(&self, position: u64, change: impl FnOnce(&mut [u8])) {
+        let located = self.index.locate(Position::new(position)).unwrap().unwrap();
+        self.segments.change(|bytes| {
+            let start = located.address as usize;
+            let header = Header::decode(&bytes[start..], located.address).unwrap();
+            let frame = &mut bytes[start..start + header.frame_bytes() as usize];
+            let index = (position - header.first.get()) as usize;
+            let (offset, record) = Frame { header, bytes: frame }.records().nth(index).unwrap();
+            let range = offset as usize..offset as usize + record.len();
+            change(&mut frame[range]);
+            frame::reseal(frame);
+        });
     }
 
     /// Space on disk, in bytes; 0 in memory.

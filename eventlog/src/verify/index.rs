@@ -19,12 +19,7 @@ use crate::{
     codec::record::{self, Outline},
     engine::{Direction, EngineError, KeyRange, Keyspace},
     index::{Checkpoint, Index as LogIndex},
-    keys::{
-        self, INDEX, TASKS,
-        location::Location,
-        run_entry::TypeRef,
-        run_place::RunPlace,
-    },
+    keys::{self, INDEX, TASKS, location::Location, run_entry::TypeRef, run_place::RunPlace},
     position::Position,
     segment::{Segments, Walk, frame::Frame},
     store::{StoreError, Tail},

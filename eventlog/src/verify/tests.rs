@@ -7,18 +7,19 @@ use domain::ids::ThreadId;
 
 use super::*;
 use crate::{
-    Append, EventLog, Expected, Scope, chain,
+    Append, EventLog, Expected, Scope,
     engine::{Batch, Direction, Durability, KeyRange, Keyspace},
-    keys::{self, EVENTS, INDEX, TASKS},
+    keys::{self, INDEX, TASKS},
     sample,
-    store::{EngineStore, LogStore},
+    segment::frame::{self, HEADER_BYTES, Header},
+    store::{LogStore, SegmentStore},
 };
 
 const EVENTS_PER_STREAM: u64 = 12;
 
 /// A log of two threads and the registry, with runs, tasks, keys and an erased run.
-async fn filled() -> (Arc<EngineStore>, EventLog) {
-    let store = Arc::new(EngineStore::in_memory());
+async fn filled() -> (Arc<SegmentStore>, EventLog) {
+    let store = Arc::new(SegmentStore::in_memory());
     let log = EventLog::with_store(store.clone(), sample::options()).unwrap();
     for number in 0..EVENTS_PER_STREAM {
         for name in ["t", "u"] {
@@ -34,20 +35,31 @@ async fn filled() -> (Arc<EngineStore>, EventLog) {
         sample::add(&log, &StreamId::Registry, [number]).await.unwrap();
     }
     log.destroy_run_key(&ThreadId::new("u").unwrap(), &sample::run_id("one")).await.unwrap();
+    store.index().flush().unwrap();
     (store, log)
 }
 
 const LAST: u64 = EVENTS_PER_STREAM * 3;
 
-fn verify(store: &EngineStore, noted: Option<Head>, exported: Option<ExportedHead>) -> Report {
+fn verify_up_to(
+    store: &SegmentStore,
+    head: Head,
+    noted: Option<Head>,
+    exported: Option<ExportedHead>,
+) -> Report {
     let subject = Subject {
-        engine: store.engine().unwrap(),
-        keyring: store.keyring(),
-        head: store.head().unwrap(),
+        segments: store.segments(),
+        keyring: Some(store.keyring_ref()),
+        index: Some((store.index(), store.index().checkpoint())),
+        head,
         is_live: false,
         noted,
     };
     walk::walk(&subject, VerifyRequest { exported, progress: None }).unwrap()
+}
+
+fn verify(store: &SegmentStore, noted: Option<Head>, exported: Option<ExportedHead>) -> Report {
+    verify_up_to(store, store.head().unwrap(), noted, exported)
 }
 
 #[tokio::test]
@@ -61,7 +73,7 @@ async fn a_whole_log_is_whole() {
     let mut progress = |progress: Progress| last = progress.position;
     let live = log.verify(VerifyRequest { exported: None, progress: Some(&mut progress) }).unwrap();
     assert_eq!((live, last), (report, Position::new(LAST)));
-    assert!(verify(&EngineStore::in_memory(), None, None).is_whole());
+    assert!(verify(&SegmentStore::in_memory(), None, None).is_whole());
 }
 
 #[tokio::test]
@@ -104,22 +116,36 @@ async fn a_log_on_disk_is_verified_and_a_missing_one_is_not_made() {
     assert!(!folder.path().join("none").exists());
 }
 
-fn write(store: &EngineStore, change: impl FnOnce(&mut Batch)) {
+fn write(store: &SegmentStore, change: impl FnOnce(&mut Batch)) {
     let mut batch = Batch::new();
     change(&mut batch);
-    store.engine().unwrap().commit(batch, Durability::Synced).unwrap();
+    store.index().engine().commit(batch, Durability::Synced).unwrap();
 }
 
-fn get(store: &EngineStore, keyspace: Keyspace, key: &[u8]) -> Vec<u8> {
-    store.engine().unwrap().get(keyspace, key).unwrap().unwrap()
+fn get(store: &SegmentStore, keyspace: Keyspace, key: &[u8]) -> Vec<u8> {
+    store.index().engine().get(keyspace, key).unwrap().unwrap()
 }
 
-fn event_key(position: u64) -> Vec<u8> {
-    keys::event::encode(Position::new(position))
+/// Changes one byte of an event's record, counted from its end.
+fn flip_record(store: &SegmentStore, position: u64, from_end: usize) {
+    store.change_record(position, |record| {
+        let at = record.len() - from_end;
+        record[at] ^= 1;
+    });
+}
+
+/// Changes the frame that holds a position.
+fn change_frame(store: &SegmentStore, position: u64, change: impl FnOnce(&mut [u8])) {
+    let address = store.index().locate(Position::new(position)).unwrap().unwrap().address;
+    store.segments().change(|bytes| {
+        let start = address as usize;
+        let header = Header::decode(&bytes[start..], address).unwrap();
+        change(&mut bytes[start..start + header.frame_bytes() as usize]);
+    });
 }
 
 /// Changes one byte of the value under a key, counted from its end.
-fn flip(store: &EngineStore, keyspace: Keyspace, key: Vec<u8>, from_end: usize) {
+fn flip(store: &SegmentStore, keyspace: Keyspace, key: Vec<u8>, from_end: usize) {
     let mut value = get(store, keyspace, &key);
     let at = value.len() - from_end;
     value[at] ^= 1;
@@ -127,7 +153,7 @@ fn flip(store: &EngineStore, keyspace: Keyspace, key: Vec<u8>, from_end: usize) 
 }
 
 /// Damages a log, and looks at what is found.
-async fn check(damage: impl FnOnce(&EngineStore), position: u64, expected: DamageKind) {
+async fn check(damage: impl FnOnce(&SegmentStore), position: u64, expected: DamageKind) {
     let (store, _log) = filled().await;
     damage(&store);
     let report = verify(&store, None, None);
@@ -135,88 +161,82 @@ async fn check(damage: impl FnOnce(&EngineStore), position: u64, expected: Damag
     assert_eq!(report.events, position - 1);
 }
 
-fn last_key(store: &EngineStore, keyspace: Keyspace, prefix: &[u8]) -> Vec<u8> {
+fn last_key(store: &SegmentStore, keyspace: Keyspace, prefix: &[u8]) -> Vec<u8> {
     let range = KeyRange::prefix(prefix);
-    let page = store.engine().unwrap().view().page(keyspace, &range, Direction::Backward, 1).unwrap();
+    let page = store.index().engine().view().page(keyspace, &range, Direction::Backward, 1).unwrap();
     page.into_iter().next().unwrap().0
 }
 
 #[tokio::test]
 async fn damaged_records_are_found_at_the_first_bad_position() {
-    check(|store| write(store, |batch| batch.delete(EVENTS, event_key(8))), 8, DamageKind::Missing).await;
-    check(|store| flip(store, EVENTS, event_key(8), 40), 8, DamageKind::HashDiffers).await;
-    check(|store| flip(store, EVENTS, event_key(8), 1), 8, DamageKind::HashDiffers).await;
-    check(|store| flip(store, EVENTS, event_key(9), 60), 9, DamageKind::HashDiffers).await;
-    let swap = |store: &EngineStore| {
-        let (one, other) = (get(store, EVENTS, &event_key(8)), get(store, EVENTS, &event_key(11)));
-        write(store, |batch| {
-            batch.put(EVENTS, event_key(8), other);
-            batch.put(EVENTS, event_key(11), one);
-        });
+    check(|store| change_frame(store, 8, |frame| frame.fill(0)), 8, DamageKind::Missing).await;
+    check(|store| flip_record(store, 8, 40), 8, DamageKind::HashDiffers).await;
+    check(|store| flip_record(store, 8, 1), 8, DamageKind::HashDiffers).await;
+    check(|store| flip_record(store, 9, 60), 9, DamageKind::HashDiffers).await;
+    let swap = |store: &SegmentStore| {
+        let mut other = Vec::new();
+        store.change_record(14, |record| other = record.to_vec());
+        store.change_record(8, |record| record.copy_from_slice(&other));
     };
-    check(swap, 8, DamageKind::Displaced { found: Position::new(11) }).await;
-    let cut = |store: &EngineStore| write(store, |batch| batch.put(EVENTS, event_key(8), b"\x02\x01short"));
-    let reason = "the bytes end within hash".to_owned();
-    check(cut, 8, DamageKind::Unreadable { reason }).await;
+    check(swap, 8, DamageKind::Displaced { found: Position::new(14) }).await;
+    let reason = "record version 9 is not known; this program reads up to version 2".to_owned();
+    check(|store| store.change_record(8, |record| record[0] = 9), 8, DamageKind::Unreadable { reason }).await;
     // Two flips, and the earlier is named.
-    let two = |store: &EngineStore| {
-        flip(store, EVENTS, event_key(30), 40);
-        flip(store, EVENTS, event_key(20), 40);
+    let two = |store: &SegmentStore| {
+        flip_record(store, 30, 40);
+        flip_record(store, 20, 40);
     };
     check(two, 20, DamageKind::HashDiffers).await;
 }
 
 #[tokio::test]
-async fn damaged_commits_are_found() {
-    let commit = |position| keys::commit::encode(Position::new(position));
-    check(move |store| flip(store, INDEX, commit(7), 20), 7, DamageKind::ChainDiffers).await;
-    check(move |store| write(store, |batch| batch.delete(INDEX, commit(7))), 7, DamageKind::CommitMissing)
-        .await;
-    check(
-        move |store| write(store, |batch| batch.delete(INDEX, commit(LAST))),
-        LAST,
-        DamageKind::Uncommitted,
-    )
-    .await;
+async fn damaged_frames_are_found() {
+    // By accident: the checksum says so.
+    let (store, _log) = filled().await;
+    change_frame(&store, 8, |frame| frame[HEADER_BYTES + 20] ^= 1);
+    let damage = verify(&store, None, None).damage.unwrap();
+    assert_eq!(damage.position, Position::new(8));
+    assert!(damage.to_string().contains("the checksum of the frame differs"), "{damage}");
+    // On purpose: the chain does.
+    let chain = |store: &SegmentStore| {
+        change_frame(store, 7, |frame| {
+            frame[60] ^= 1;
+            frame::reseal(frame);
+        });
+    };
+    check(chain, 7, DamageKind::ChainDiffers).await;
 }
 
 #[tokio::test]
 async fn damaged_indexes_are_found() {
     let streams = DamageKind::Index { index: Index::Streams };
-    let entry = |seq| keys::stream_entry::encode(&sample::thread("t"), Seq::new(seq));
+    let entry =
+        |seq| keys::stream_place::encode(keys::stream_entry::hash(&sample::thread("t")), Seq::new(seq));
     check(move |store| flip(store, INDEX, entry(3), 1), 7, streams.clone()).await;
     check(move |store| write(store, |batch| batch.delete(INDEX, entry(3))), 7, streams).await;
-    let extra = move |store: &EngineStore| {
-        write(store, |batch| {
-            batch.put(INDEX, entry(99), keys::stream_entry::encode_value(Position::new(1)));
-        });
-    };
     let (store, _log) = filled().await;
-    extra(&store);
+    let extra = get(&store, INDEX, &entry(1));
+    write(&store, |batch| batch.put(INDEX, entry(99), extra));
     let damage = verify(&store, None, None).damage.unwrap();
     assert_eq!(damage.kind, DamageKind::IndexTooLong { index: Index::Streams });
     let run = keys::run_entry::hash(&sample::thread("u"), &sample::run_id("one"));
-    let run = move |seq| keys::run_entry::encode(run, Seq::new(seq));
+    let run = move |seq| keys::run_place::encode(run, Seq::new(seq));
     // The run is erased; its entries are checked all the same.
     check(move |store| flip(store, INDEX, run(2), 2), 5, DamageKind::Index { index: Index::Runs }).await;
-    let task = |store: &EngineStore| {
-        let last = last_key(store, TASKS, &keys::task_event::all());
-        flip(store, TASKS, last, 50);
-    };
     let (store, _log) = filled().await;
-    task(&store);
+    flip(&store, TASKS, last_key(&store, TASKS, &keys::task_event::all()), 50);
     let damage = verify(&store, None, None).damage.unwrap();
     assert_eq!(damage.kind, DamageKind::Index { index: Index::Tasks });
     let tail = keys::stream::encode(&sample::thread("t"));
     let kind = DamageKind::TailDiffers { stream: sample::thread("t") };
-    check(move |store| flip(store, INDEX, tail, 1), LAST - 2, kind).await;
+    check(move |store| flip(store, INDEX, tail, 9), LAST - 2, kind).await;
     let (store, _log) = filled().await;
-    let last = last_key(&store, INDEX, &keys::idempotency::all());
-    let mut value = get(&store, INDEX, &last);
-    value[32] = 0xff;
-    write(&store, |batch| batch.put(INDEX, last, value));
+    flip(&store, INDEX, last_key(&store, INDEX, &keys::idempotency::all()), 20);
     let damage = verify(&store, None, None).damage.unwrap();
-    assert_eq!(damage.kind, DamageKind::IndexTooLong { index: Index::Keys });
+    assert_eq!(damage.kind, DamageKind::Index { index: Index::Keys });
+    let commit = keys::commit_place::encode(Position::new(7));
+    let commits = DamageKind::Index { index: Index::Commits };
+    check(move |store| write(store, |batch| batch.delete(INDEX, commit)), 7, commits).await;
 }
 
 // Field report 103: two writers that read the same last hash forked the chain of another system.
@@ -256,12 +276,12 @@ async fn a_removed_tail_is_noticed_against_what_was_written_down() {
     assert_eq!(damage(None, Some(other)), Some((20, DamageKind::ExportDiffers)));
     let noted_otherwise = Head { chain: [7; 32], ..noted };
     assert_eq!(damage(Some(noted_otherwise), None), Some((LAST, DamageKind::HeadDiffers)));
-    write(&store, |batch| {
-        for position in LAST - 9..=LAST {
-            batch.delete(EVENTS, event_key(position));
-            batch.delete(INDEX, keys::commit::encode(Position::new(position)));
-        }
-    });
+    let before = store.index().commit_at(Position::new(LAST - 10)).unwrap().unwrap();
+    let short = Head { position: before.last, chain: before.chain };
+    let damage = |noted, exported| {
+        let report = verify_up_to(&store, short, noted, exported);
+        report.damage.map(|damage| (damage.position.get(), damage.kind))
+    };
     let last = Position::new(LAST);
     assert_eq!(damage(None, Some(exported)), Some((LAST - 9, DamageKind::TailRemoved { exported: last })));
     assert_eq!(damage(Some(noted), None), Some((LAST - 9, DamageKind::HeadBehind { noted: last })));
@@ -270,28 +290,30 @@ async fn a_removed_tail_is_noticed_against_what_was_written_down() {
 #[tokio::test]
 async fn a_lost_key_is_found() {
     let (store, _log) = filled().await;
-    let others = EngineStore::new(store.engine().unwrap().clone(), Arc::new(Keyring::in_memory().unwrap()));
-    let damage = verify(&others, None, None).damage.unwrap();
+    let keyring = Keyring::in_memory().unwrap();
+    let subject = Subject {
+        segments: store.segments(),
+        keyring: Some(&keyring),
+        index: None,
+        head: store.head().unwrap(),
+        is_live: false,
+        noted: None,
+    };
+    let damage = walk::walk(&subject, VerifyRequest::default()).unwrap().damage.unwrap();
     assert_eq!((damage.position, damage.kind), (Position::new(1), DamageKind::KeyLost));
 }
 
 #[tokio::test]
-async fn the_end_of_a_log_is_checked_without_the_rest() {
-    let (store, _log) = filled().await;
-    let recent = |store: &EngineStore| {
-        check_recent(store.engine().unwrap(), store.head().unwrap()).unwrap().map(|damage| damage.kind)
-    };
-    assert_eq!(recent(&store), None);
-    assert_eq!(recent(&EngineStore::in_memory()), None);
-    flip(&store, INDEX, keys::stream::encode(&sample::thread("u")), 48);
-    assert_eq!(recent(&store), Some(DamageKind::TailDiffers { stream: sample::thread("u") }));
-    let (store, log) = filled().await;
-    for number in 0..80 {
-        sample::add(&log, &sample::thread("t"), [number]).await.unwrap();
-    }
-    flip(&store, EVENTS, event_key(LAST), 40);
-    assert_eq!(recent(&store), None, "too far back to be looked at");
-    flip(&store, EVENTS, event_key(LAST + 70), 40);
-    assert_eq!(recent(&store), Some(DamageKind::HashDiffers));
-    assert_eq!(chain::START, [0; 32]);
+async fn an_index_that_cannot_be_used_is_named_and_the_events_are_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = EventLog::open(folder.path(), sample::options()).unwrap();
+    sample::add(&log, &sample::thread("t"), 1..=9).await.unwrap();
+    log.close().await;
+    std::fs::write(folder.path().join("log/index/version"), "no index").unwrap();
+    let verify = || verify_folder(folder.path(), &sample::options(), VerifyRequest::default()).unwrap();
+    let report = verify();
+    assert!(matches!(report.damage.unwrap().kind, DamageKind::IndexUnusable { .. }));
+    assert_eq!((report.events, report.commits), (9, 1));
+    EventLog::open(folder.path(), sample::options()).unwrap().close().await;
+    assert!(verify().is_whole());
 }

@@ -57,7 +57,8 @@ pub(super) fn walk(subject: &Subject<'_>, request: VerifyRequest<'_>) -> Result<
         .collect();
     let stop = AtomicBool::new(false);
     let stored = subject.index.map(|(index, checkpoint)| Stored { index, checkpoint, stop: &stop });
-    let mut following = Following { link: Link::new(milestones), stored, tails: None, expected: Sums::default() };
+    let mut following =
+        Following { link: Link::new(milestones), stored, tails: None, expected: Sums::default() };
     following.note_tails();
     let found = thread::scope(|scope| -> Result<Found, VerifyError> {
         let tasks = stored.map(|stored| scope.spawn(move || stored.tasks()));

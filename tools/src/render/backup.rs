@@ -47,7 +47,11 @@ mod tests {
             commits: 310,
             taken_at: Timestamp::UNIX_EPOCH,
             master_key: MasterKeyPlace::Included,
-            files: vec![FileEntry { name: "segments/0000000000000000.seg".into(), bytes: 1_300_000, blake3: [0; 32] }],
+            files: vec![FileEntry {
+                name: "segments/0000000000000000.seg".into(),
+                bytes: 1_300_000,
+                blake3: [0; 32],
+            }],
         };
         insta::assert_snapshot!(backup(Screen::plain(Some(100)), Path::new("/backups/monday"), &manifest));
     }

@@ -3,24 +3,16 @@
 use std::fs;
 
 use super::*;
-use crate::{
-    EventLog, MasterKey, SecretKey,
-    engine::{Batch, Durability, Engine},
-    keys::{self, EVENTS},
-    sample,
-};
+use crate::{EventLog, MasterKey, SecretKey, format, open::WATERMARK_FILE, sample};
 
 /// A closed log of five commits.
 async fn filled() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    // Opening again cuts the unused end off the journal.
-    for number in 1..=6 {
-        let log = EventLog::open(folder.path(), sample::options()).unwrap();
-        if number <= 5 {
-            sample::add(&log, &sample::thread("t"), [number]).await.unwrap();
-        }
-        log.close().await;
+    let log = EventLog::open(folder.path(), sample::options()).unwrap();
+    for number in 1..=5 {
+        sample::add(&log, &sample::thread("t"), [number]).await.unwrap();
     }
+    log.close().await;
     folder
 }
 
@@ -33,7 +25,7 @@ async fn a_whole_folder_is_described() {
     let folder = filled().await;
     let five = Some(Position::new(5));
     let found = look(folder.path()).unwrap();
-    assert_eq!((found.format_version, found.head, found.noted), (Some(2), five, five));
+    assert_eq!((found.format_version, found.head, found.noted), (Some(3), five, five));
     assert!(found.disk_bytes > 0 && free_bytes(folder.path()).unwrap() > 0);
     fs::remove_file(folder.path().join(WATERMARK_FILE)).unwrap();
     assert_eq!(look(folder.path()).unwrap().noted, None);
@@ -60,17 +52,14 @@ async fn each_trouble_has_its_error() {
         matches!(error, OpenError::MasterKeyLost { .. })
     })
     .await;
-    let engine = |folder: &Path| Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES).unwrap();
-    check(&|folder| format::write(&engine(folder), 9).unwrap(), |error| {
+    check(&|folder| format::write_version(&folder.join("log"), 9).unwrap(), |error| {
         matches!(error, OpenError::Format { .. })
     })
     .await;
-    let remove_last = |folder: &Path| {
-        let mut batch = Batch::new();
-        batch.delete(EVENTS, keys::event::encode(Position::new(5)));
-        engine(folder).commit(batch, Durability::Synced).unwrap();
-    };
-    check(&remove_last, |error| matches!(error, OpenError::Damaged { .. })).await;
+    check(&|folder| fs::write(folder.join("log/version"), "remit").unwrap(), |error| {
+        matches!(error, OpenError::Format { .. })
+    })
+    .await;
     let folder = filled().await;
     let wrong = Options { master_key: MasterKey::Given(SecretKey::new([1; 32])), ..sample::options() };
     let error = inspect(folder.path(), &wrong).unwrap_err();
@@ -80,30 +69,27 @@ async fn each_trouble_has_its_error() {
     drop(log);
 }
 
-/// The last journal of a folder.
-fn journal(folder: &Path) -> (std::path::PathBuf, Vec<u8>) {
-    let scanned = JournalScan::of(&folder.join(ENGINE_FOLDER)).unwrap();
-    let path = scanned.journals.last().unwrap().path.clone();
-    let bytes = fs::read(&path).unwrap();
-    (path, bytes)
-}
-
 #[tokio::test]
 async fn a_torn_end_is_left_alone_and_a_lost_one_is_named() {
     let folder = filled().await;
-    let (path, whole) = journal(folder.path());
-    // The beginning of a batch that was never acknowledged.
-    let torn = [&whole[..], &[1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9, 9]].concat();
+    let path = folder.path().join("log/segments/0000000000000000.seg");
+    let whole = fs::read(&path).unwrap();
+    let end = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    // The beginning of a commit that was never acknowledged.
+    let mut torn = whole.clone();
+    torn[end..end + 10].copy_from_slice(b"RMTFRAME\0\x01");
     fs::write(&path, &torn).unwrap();
     let found = look(folder.path()).unwrap();
     assert_eq!((found.head, found.noted), (None, Some(Position::new(5))));
     assert_eq!(fs::read(&path).unwrap(), torn, "looking cuts nothing");
-    fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+    let mut lost = whole.clone();
+    lost[end - 3..end].fill(0);
+    fs::write(&path, &lost).unwrap();
     let error = look(folder.path()).unwrap_err();
     assert!(matches!(error, OpenError::HeadBehind { log, .. } if log == Position::new(4)), "{error}");
     let mut damaged = whole.clone();
-    damaged[whole.len() / 2] ^= 1;
+    damaged[end / 2] ^= 1;
     fs::write(&path, &damaged).unwrap();
-    assert!(matches!(look(folder.path()), Err(OpenError::JournalDamaged { .. })));
+    assert!(matches!(look(folder.path()), Err(OpenError::SegmentDamaged { .. })));
     assert_eq!(fs::read(&path).unwrap(), damaged);
 }

@@ -77,7 +77,8 @@ pub(crate) fn commit_of(frame: &Frame<'_>) -> Result<IndexedCommit, StoreError> 
             _ => keys::stream_entry::hash(&outline.stream),
         };
         known = Some((outline.stream.clone(), stream));
-        let hash = *bytes.last_chunk::<HASH_BYTES>().ok_or_else(|| damaged(DecodeError::Short { field: "hash" }))?;
+        let hash =
+            *bytes.last_chunk::<HASH_BYTES>().ok_or_else(|| damaged(DecodeError::Short { field: "hash" }))?;
         let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
         events.push(outline_of(&outline, stream, offset, length));
         let tail = Tail { seq: outline.seq, hash, position: outline.position };
