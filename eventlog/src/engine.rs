@@ -136,10 +136,6 @@ trait OrderedStore: Send + Sync {
     fn commit(&self, batch: Batch, durability: Durability) -> Result<(), EngineError>;
     fn ingest(&self, keyspace: Keyspace, fill: &mut Fill<'_>) -> Result<(), EngineError>;
     fn disk_bytes(&self) -> Result<u64, EngineError>;
-    #[cfg(test)]
-    fn flush(&self) -> Result<(), EngineError> {
-        Ok(())
-    }
 }
 
 /// A storage engine. Cheap to clone; the last clone that is dropped closes it.
@@ -177,12 +173,6 @@ impl Engine {
     /// cheaper than a commit, but only for large, sorted loads; pairs become visible together.
     pub(crate) fn ingest(&self, keyspace: Keyspace, fill: &mut Fill<'_>) -> Result<(), EngineError> {
         self.0.ingest(keyspace, fill)
-    }
-
-    /// Writes what is in memory to tables, as happens by itself when there is enough.
-    #[cfg(test)]
-    pub(crate) fn flush(&self) -> Result<(), EngineError> {
-        self.0.flush()
     }
 
     /// Space on disk, in bytes; 0 in memory.

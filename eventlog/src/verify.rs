@@ -269,8 +269,6 @@ pub(crate) struct Subject<'a> {
     pub(crate) index: Option<(&'a LogIndex, Checkpoint)>,
     /// The last event that is looked at.
     pub(crate) head: Head,
-    /// Events behind the head are new, and no damage.
-    pub(crate) is_live: bool,
     /// The head that was noted outside the log.
     pub(crate) noted: Option<Head>,
 }
@@ -303,7 +301,6 @@ pub fn verify_folder(
         keyring: keyring.as_ref(),
         index: index.as_ref().map(|index| (index, index.checkpoint())),
         head,
-        is_live: false,
         noted: looked.noted_head(),
     };
     let mut report = walk::walk(&subject, request)?;
@@ -337,7 +334,6 @@ pub(crate) fn verify_live(store: &SegmentStore, request: VerifyRequest<'_>) -> R
         keyring: Some(store.keyring_ref()),
         index: Some((store.index(), checkpoint)),
         head: store.index().end().head,
-        is_live: true,
         noted: None,
     };
     walk::walk(&subject, request)
@@ -349,7 +345,7 @@ pub(crate) fn verify_record(
     head: Head,
     request: VerifyRequest<'_>,
 ) -> Result<Report, VerifyError> {
-    let subject = Subject { segments, keyring: None, index: None, head, is_live: false, noted: None };
+    let subject = Subject { segments, keyring: None, index: None, head, noted: None };
     walk::walk(&subject, request)
 }
 

@@ -370,10 +370,8 @@ async fn a_backup_of_another_log_is_not_added_to() {
     let backup = folder.path().join("backup");
     back_up(&log, &backup);
     let (_other_folder, other) = filled(sample::options()).await;
-    for log in [&other, &{
-        let empty = EventLog::open(&folder.path().join("empty"), sample::options()).unwrap();
-        empty
-    }] {
+    let empty = EventLog::open(&folder.path().join("empty"), sample::options()).unwrap();
+    for log in [&other, &empty] {
         let refused = log.back_up(&backup, sample::time(), &mut nothing).unwrap_err();
         assert!(matches!(refused, BackupError::OtherLog { .. }), "{refused}");
     }

@@ -140,15 +140,6 @@ impl OrderedStore for FjallEngine {
         ingestion.finish().map_err(failed)
     }
 
-    #[cfg(test)]
-    fn flush(&self) -> Result<(), EngineError> {
-        self.keyspaces.iter().try_for_each(|(name, keyspace)| {
-            keyspace
-                .rotate_memtable_and_wait()
-                .map_err(|error| EngineError::new(format!("flush {name}"), error))
-        })
-    }
-
     fn disk_bytes(&self) -> Result<u64, EngineError> {
         self.database.disk_space().map_err(|error| EngineError::new("measure the storage", error))
     }

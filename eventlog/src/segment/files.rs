@@ -71,13 +71,9 @@ impl Files {
     pub(super) fn will_need(&self, address: u64, bytes: u64) {
         let Some(extent) = self.extent_at(address) else { return };
         if let Ok(file) = self.file(extent.first) {
+            let bytes = NonZeroU64::new(bytes);
             // Only a hint: reading without it is slower and no less right.
-            drop(rustix::fs::fadvise(
-                &*file,
-                address - extent.first,
-                NonZeroU64::new(bytes),
-                Advice::WillNeed,
-            ));
+            let _ = rustix::fs::fadvise(&*file, address - extent.first, bytes, Advice::WillNeed);
         }
     }
 

@@ -52,7 +52,6 @@ fn verify_up_to(
         keyring: Some(store.keyring_ref()),
         index: Some((store.index(), store.index().checkpoint())),
         head,
-        is_live: false,
         noted,
     };
     walk::walk(&subject, VerifyRequest { exported, progress: None }).unwrap()
@@ -296,7 +295,6 @@ async fn a_lost_key_is_found() {
         keyring: Some(&keyring),
         index: None,
         head: store.head().unwrap(),
-        is_live: false,
         noted: None,
     };
     let damage = walk::walk(&subject, VerifyRequest::default()).unwrap().damage.unwrap();
