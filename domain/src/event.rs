@@ -26,7 +26,7 @@ pub use self::{
     },
     foreign::ForeignEvent,
     model::{LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried},
-    registry::{ErasureReason, ErasureRequested, RegistryEvent, ThreadErased},
+    registry::{ErasureReason, ErasureRepeated, ErasureRequested, RegistryEvent, RunErased, ThreadErased},
     run::{
         Cap, CapAction, CapAxis, RunEnded, RunEvent, RunFailed, RunSettings, RunStatus, RunStatusChanged,
         RunStopReason,

@@ -64,7 +64,7 @@ pub use codec::{
     typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
 };
 pub use condition::{Health, Stats};
-pub use erase::EraseError;
+pub use erase::{EraseError, run_hash};
 pub use foreign_json::{NESTING_MAX, TooDeep};
 pub use integrity::is_damage;
 pub use json::Json;
@@ -79,7 +79,7 @@ pub use read::{EventFilter, PAGE_BYTES_MAX, ReadError, RunQuery};
 pub use recorded::RecordedEvent;
 pub use replay::{Replay, ReplayError};
 pub use seal::{ErasedRecord, Opened, Seal};
-pub use sealer::Sealer;
+pub use sealer::{Sealer, Unsealed};
 pub use secret::{InvalidKey, SecretKey};
 pub use store::StreamSummary;
 pub use stream_id::{InvalidStreamId, StreamId};

@@ -8,7 +8,7 @@ use std::{error::Error, sync::Arc, time::Instant};
 
 use domain::{
     causes::with_causes,
-    ids::{RunId, ThreadId},
+    ids::{RunHash, ThreadId},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -54,7 +54,7 @@ pub(crate) struct AppendRequest {
 /// A thread, or a run on it, that is to be erased, and where the answer goes.
 pub(crate) struct EraseRequest {
     pub(crate) thread_id: ThreadId,
-    pub(crate) run_id: Option<RunId>,
+    pub(crate) run: Option<RunHash>,
     pub(crate) reply: oneshot::Sender<Result<bool, EraseError>>,
 }
 
@@ -120,8 +120,8 @@ impl Writer {
     /// Destroys keys between two groups, so that no group has events that were sealed before and
     /// are committed after.
     fn erase(&self, request: EraseRequest) {
-        let EraseRequest { thread_id, run_id, reply } = request;
-        drop(reply.send(erase::erase(&*self.store, &thread_id, run_id.as_ref())));
+        let EraseRequest { thread_id, run, reply } = request;
+        drop(reply.send(erase::erase(&*self.store, &thread_id, run)));
     }
 
     /// Plans, commits and answers one group.

@@ -160,6 +160,11 @@ impl KeyWriter {
         self
     }
 
+    /// Whether a key begins with these parts.
+    pub(crate) fn begins(&self, key: &[u8]) -> bool {
+        key.starts_with(&self.0)
+    }
+
     /// The keys that begin with these parts.
     pub(crate) fn range(&self) -> KeyRange {
         KeyRange::prefix(&self.0)

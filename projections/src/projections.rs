@@ -66,21 +66,22 @@ enum Obstacle {
     Unsealed,
 }
 
-/// Rows of these views' versions were sealed, and those of earlier ones were not. Deleting such rows
-/// would leave their bytes in the engine's files for as long as it likes.
-const SEALED_SINCE: u32 = 2;
+/// The views that there were before rows were sealed with the keys of their runs, and their first
+/// version that does so. Deleting older rows would leave their bytes, in plain or sealed with their
+/// thread's key, in the engine's files for as long as it likes.
+const SEALED_SINCE: [(&str, u32); 4] = [("threads", 3), ("runs", 3), ("ledger", 3), ("cards", 3)];
 
 #[derive(Debug, thiserror::Error)]
-#[error("rows were written in plain, by a version that did not seal them")]
+#[error("rows were written by a version that did not seal them with the keys of their runs")]
 struct UnsealedRows;
 
-/// Whether a view was made before rows were sealed. One whose checkpoint cannot be read is made
+/// Whether a view was made before rows were sealed so. One whose checkpoint cannot be read is made
 /// again in any case.
-fn is_unsealed(store: &Store, views: &[Registered]) -> bool {
+fn is_unsealed(store: &Store) -> bool {
     let snapshot = store.snapshot();
-    views.iter().any(|view| {
-        let checkpoint = snapshot.get(&CheckpointKey { view: view.name.to_owned() });
-        checkpoint.is_ok_and(|found| found.is_some_and(|found| found.version < SEALED_SINCE))
+    SEALED_SINCE.iter().any(|(view, since)| {
+        let checkpoint = snapshot.get(&CheckpointKey { view: (*view).to_owned() });
+        checkpoint.is_ok_and(|found| found.is_some_and(|found| found.version < *since))
     })
 }
 
@@ -112,7 +113,7 @@ impl Projections {
     fn try_open(folder: &Path, log: &EventLog) -> Result<Self, Obstacle> {
         let engine = Engine::open(folder, &[ROWS]).map_err(Obstacle::Engine)?;
         let (store, views) = (Store::new(engine), views::all());
-        if is_unsealed(&store, &views) {
+        if is_unsealed(&store) {
             return Err(Obstacle::Unsealed);
         }
         Self::with_store(store, log.clone(), views).map_err(Obstacle::Runner)

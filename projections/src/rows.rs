@@ -3,25 +3,34 @@
 
 use std::{any::Any, collections::HashMap};
 
-use eventlog::engine::Batch;
+use domain::ids::ThreadId;
+use eventlog::engine::{Batch, Direction};
 
 use crate::{
-    keys::{Row, RowKey},
-    sealing::Sealing,
+    keys::{KeyKind, KeyWriter, Row, RowKey},
+    sealing::{Origin, Sealing},
     store::{ROWS, RowError, Snapshot},
 };
+
+/// Keys that are listed at once.
+const KEYS_PAGE: usize = 256;
 
 /// The rows of one view while a page is folded. Nothing is written before `write_to`; to drop it
 /// is to undo all of it.
 pub(crate) struct Rows<'s> {
-    snapshot: &'s Snapshot<'s>,
+    /// None begins with no rows at all.
+    snapshot: Option<&'s Snapshot<'s>>,
     slots: HashMap<Vec<u8>, Slot>,
+    /// Of the event that is being folded.
+    event: Origin,
 }
 
 /// A row that was touched.
 struct Slot {
     row: Option<Box<dyn TouchedRow>>,
     is_changed: bool,
+    /// Whose events made the row.
+    origin: Origin,
 }
 
 /// A row of any type, and how it becomes bytes.
@@ -47,7 +56,51 @@ impl<R: Row> TouchedRow for R {
 
 impl<'s> Rows<'s> {
     pub(crate) fn new(snapshot: &'s Snapshot<'s>) -> Self {
-        Self { snapshot, slots: HashMap::new() }
+        Self { snapshot: Some(snapshot), slots: HashMap::new(), event: Origin::Thread }
+    }
+
+    /// Rows of a view that has seen nothing yet.
+    pub(crate) fn empty() -> Self {
+        Self { snapshot: None, slots: HashMap::new(), event: Origin::Thread }
+    }
+
+    /// Says whose event is folded next.
+    pub(crate) fn next_event(&mut self, event: Origin) {
+        self.event = event;
+    }
+
+    /// Takes the rows of these kinds from another fold of the thread, in place of those that are
+    /// there.
+    pub(crate) fn replace(
+        &mut self,
+        kinds: &[KeyKind],
+        thread_id: &ThreadId,
+        other: Rows<'_>,
+    ) -> Result<(), RowError> {
+        for kind in kinds {
+            let mut of_thread = KeyWriter::new(*kind);
+            of_thread.name(thread_id.as_str());
+            self.slots.retain(|key, _| !of_thread.begins(key));
+            for key in self.stored(&of_thread)? {
+                self.slots.insert(key, Slot { row: None, is_changed: true, origin: Origin::Thread });
+            }
+        }
+        let is_wanted = |key: &[u8]| kinds.iter().any(|kind| KeyWriter::new(*kind).begins(key));
+        self.slots.extend(other.slots.into_iter().filter(|(key, _)| is_wanted(key)));
+        Ok(())
+    }
+
+    fn stored(&self, prefix: &KeyWriter) -> Result<Vec<Vec<u8>>, RowError> {
+        let Some(snapshot) = self.snapshot else { return Ok(Vec::new()) };
+        let (mut keys, mut rest) = (Vec::new(), prefix.range());
+        loop {
+            let page = snapshot.keys(&rest, KEYS_PAGE)?;
+            match page.last() {
+                Some(last) => rest = rest.beyond(last, Direction::Forward),
+                None => return Ok(keys),
+            }
+            keys.extend(page);
+        }
     }
 
     /// The row under a key.
@@ -58,7 +111,8 @@ impl<'s> Rows<'s> {
 
     /// Puts a row under a key, in place of any before.
     pub(crate) fn put<K: RowKey>(&mut self, key: &K, row: K::Row) {
-        self.slots.insert(key.encode(), Slot { row: Some(Box::new(row)), is_changed: true });
+        let origin = self.event;
+        self.slots.insert(key.encode(), Slot { row: Some(Box::new(row)), is_changed: true, origin });
     }
 
     /// Replaces the row under a key by what a fold makes of it. Gives the row if it is a new one.
@@ -67,11 +121,13 @@ impl<'s> Rows<'s> {
         key: &K,
         fold: impl FnOnce(Option<K::Row>) -> Option<K::Row>,
     ) -> Result<Option<&K::Row>, RowError> {
+        let event = self.event;
         let slot = self.slot::<K>(key.encode())?;
         let before = slot.row.take().and_then(|row| row.into_any().downcast().ok()).map(|row| *row);
         let was_there = before.is_some();
         let after = fold(before);
         slot.is_changed |= was_there || after.is_some();
+        slot.origin = if was_there { slot.origin.and(event) } else { event };
         slot.row = after.map(|row| Box::new(row) as Box<dyn TouchedRow>);
         let row = slot.row.as_deref().and_then(|row| row.as_any().downcast_ref());
         Ok(row.filter(|_| !was_there))
@@ -83,7 +139,8 @@ impl<'s> Rows<'s> {
             match slot.row {
                 _ if !slot.is_changed => {}
                 Some(row) => {
-                    let sealed = sealing.seal(&key, row.encode().map_err(RowError::Unencodable)?);
+                    let sealed =
+                        sealing.seal(&key, slot.origin, row.encode().map_err(RowError::Unencodable)?);
                     batch.put(ROWS, key, sealed);
                 }
                 None => batch.delete(ROWS, key),
@@ -99,9 +156,15 @@ impl<'s> Rows<'s> {
         match self.slots.entry(key) {
             Entry::Occupied(slot) => Ok(slot.into_mut()),
             Entry::Vacant(vacant) => {
-                let row = self.snapshot.get_encoded::<K::Row>(K::KIND, vacant.key())?;
-                let row = row.map(|row| Box::new(row) as Box<dyn TouchedRow>);
-                Ok(vacant.insert(Slot { row, is_changed: false }))
+                let stored = match self.snapshot {
+                    Some(snapshot) => snapshot.get_encoded::<K::Row>(K::KIND, vacant.key())?,
+                    None => None,
+                };
+                let slot = match stored {
+                    Some((row, origin)) => Slot { row: Some(Box::new(row)), is_changed: false, origin },
+                    None => Slot { row: None, is_changed: false, origin: self.event },
+                };
+                Ok(vacant.insert(slot))
             }
         }
     }

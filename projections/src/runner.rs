@@ -4,6 +4,7 @@
 //! that has not seen it, and commits all rows and all checkpoints in one batch. So a crash between
 //! two steps leaves every view exactly at its checkpoint.
 
+mod again;
 mod load;
 mod page;
 
@@ -183,10 +184,10 @@ fn write(
     poison: &Poison,
 ) -> Result<(), RowError> {
     rows.write_to(store.sealing(), batch)?;
-    for (position, Unfit { thread_id, reason }) in poison {
+    for (position, Unfit { thread_id, origin, reason }) in poison {
         let (view, thread_id) = (view.to_owned(), thread_id.clone());
         let key = ParkedKey { view, position: *position, thread_id };
-        store.put(batch, &key, &ParkedRow { reason: reason.clone() })?;
+        store.put_of(batch, &key, &ParkedRow { reason: reason.clone() }, *origin)?;
     }
     store.put(batch, &CheckpointKey { view: view.to_owned() }, checkpoint)
 }

@@ -4,13 +4,13 @@
 use std::sync::{Arc, atomic::AtomicU64};
 
 use eventlog::{
-    Sealer,
+    ReadError, Sealer,
     engine::{Access, Batch, Direction, Durability, Engine, EngineError, KeyRange, Keyspace, View},
 };
 
 use crate::{
     keys::{KeyKind, Row, RowKey},
-    sealing::Sealing,
+    sealing::{Origin, Sealing},
 };
 
 /// All rows of all views. Most reads are of neighbours: the parts of a card, the runs of a thread.
@@ -49,6 +49,9 @@ pub enum RowError {
         /// What kind of row.
         kind: String,
     },
+    /// The log could not be read to make rows again that a run had a part in which was erased.
+    #[error("could not read the log to make rows of a thread again")]
+    Log(#[source] ReadError),
     /// A row cannot be written as JSON.
     #[error("could not write a row of the views as JSON")]
     Unencodable(#[source] serde_json::Error),
@@ -63,7 +66,7 @@ impl RowError {
     pub(crate) const fn is_damage(&self) -> bool {
         match self {
             Self::Damaged { .. } | Self::DamagedKey { .. } | Self::Unopened { .. } => true,
-            Self::Store(_) | Self::Unencodable(_) => false,
+            Self::Store(_) | Self::Log(_) | Self::Unencodable(_) => false,
         }
     }
 }
@@ -101,8 +104,19 @@ impl Store {
 
     /// Puts a row under a key into a batch.
     pub(crate) fn put<K: RowKey>(&self, batch: &mut Batch, key: &K, row: &K::Row) -> Result<(), RowError> {
+        self.put_of(batch, key, row, Origin::Thread)
+    }
+
+    /// The same for a row that this origin made.
+    pub(crate) fn put_of<K: RowKey>(
+        &self,
+        batch: &mut Batch,
+        key: &K,
+        row: &K::Row,
+        origin: Origin,
+    ) -> Result<(), RowError> {
         let (key, row) = (key.encode(), serde_json::to_vec(row).map_err(RowError::Unencodable)?);
-        let sealed = self.sealing.seal(&key, row);
+        let sealed = self.sealing.seal(&key, origin, row);
         batch.put(ROWS, key, sealed);
         Ok(())
     }
@@ -144,25 +158,34 @@ pub(crate) struct Snapshot<'a> {
 impl Snapshot<'_> {
     /// The row under a key.
     pub(crate) fn get<K: RowKey>(&self, key: &K) -> Result<Option<K::Row>, RowError> {
-        self.get_encoded(K::KIND, &key.encode())
+        Ok(self.get_encoded(K::KIND, &key.encode())?.map(|(row, _)| row))
     }
 
-    /// The row under a key of this kind that was encoded before.
-    pub(crate) fn get_encoded<R: Row>(&self, kind: KeyKind, key: &[u8]) -> Result<Option<R>, RowError> {
+    /// The row under a key of this kind that was encoded before, and what made it.
+    pub(crate) fn get_encoded<R: Row>(
+        &self,
+        kind: KeyKind,
+        key: &[u8],
+    ) -> Result<Option<(R, Origin)>, RowError> {
         match self.view.get(ROWS, key)? {
             Some(sealed) => self.open_row(kind, key, sealed),
             None => Ok(None),
         }
     }
 
-    /// None for a row of an erased thread.
-    fn open_row<R: Row>(&self, kind: KeyKind, key: &[u8], sealed: Vec<u8>) -> Result<Option<R>, RowError> {
-        let row = self.sealing.open(kind, key, sealed)?;
-        let read = |row: Vec<u8>| serde_json::from_slice(&row);
-        row.map(read).transpose().map_err(|source| RowError::damaged(kind, source))
+    /// None for a row of an erased thread or run.
+    fn open_row<R: Row>(
+        &self,
+        kind: KeyKind,
+        key: &[u8],
+        sealed: Vec<u8>,
+    ) -> Result<Option<(R, Origin)>, RowError> {
+        let Some((row, origin)) = self.sealing.open(kind, key, sealed)? else { return Ok(None) };
+        let row = serde_json::from_slice(&row).map_err(|source| RowError::damaged(kind, source))?;
+        Ok(Some((row, origin)))
     }
 
-    /// The first `limit` rows of a range with their keys. Rows of erased threads do not count.
+    /// The first `limit` rows of a range with their keys. Rows of what was erased do not count.
     pub(crate) fn page<K: RowKey>(
         &self,
         range: &KeyRange,
@@ -175,7 +198,7 @@ impl Snapshot<'_> {
             let page = self.view.page(ROWS, &rest, direction, wanted)?;
             let last = (page.len() == wanted).then(|| page.last().map(|(key, _)| key.clone())).flatten();
             for (encoded, sealed) in page {
-                let Some(row) = self.open_row(K::KIND, &encoded, sealed)? else { continue };
+                let Some((row, _)) = self.open_row(K::KIND, &encoded, sealed)? else { continue };
                 let damaged = || RowError::DamagedKey { kind: format!("{:?}", K::KIND) };
                 rows.push((K::decode(&encoded).ok_or_else(damaged)?, row));
             }

@@ -13,6 +13,9 @@ pub(crate) trait View: Send + Sync + 'static {
     const VERSION: u32;
     /// The kinds of key that are its own.
     const KINDS: &'static [KeyKind];
+    /// Those of them whose rows the events of several runs make. They are made again when one of the
+    /// runs is erased; every other row goes with its run's key.
+    const SHARED_KINDS: &'static [KeyKind] = &[];
 
     /// Takes one event. After an error the event is skipped and what it had changed is undone.
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError>;
@@ -36,6 +39,7 @@ pub(crate) struct Registered {
     pub(crate) name: &'static str,
     pub(crate) version: u32,
     pub(crate) kinds: &'static [KeyKind],
+    pub(crate) shared_kinds: &'static [KeyKind],
     pub(crate) apply: Box<Apply>,
 }
 
@@ -45,6 +49,7 @@ impl Registered {
             name: V::NAME,
             version: V::VERSION,
             kinds: V::KINDS,
+            shared_kinds: V::SHARED_KINDS,
             apply: Box::new(move |event, rows| view.apply(event, rows)),
         }
     }

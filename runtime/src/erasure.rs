@@ -73,7 +73,8 @@ fn take(erasures: &mut Vec<Erasure>, recorded: &RecordedEvent) -> Result<(), His
                 erasure.done_at.get_or_insert(recorded.recorded_at);
             }
         }
-        Event::Thread(_)
+        Event::Registry(RegistryEvent::RunErased(_) | RegistryEvent::ErasureRepeated(_))
+        | Event::Thread(_)
         | Event::Run(_)
         | Event::Model(_)
         | Event::Tool(_)

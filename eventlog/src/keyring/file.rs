@@ -163,11 +163,20 @@ impl KeyFile {
 
     /// Writes a key into a new slot. It is on disk after the next sync.
     pub(super) fn put(&mut self, thread: ScopeId, scope: ScopeId, key: &SecretKey) -> io::Result<u32> {
+        let slot = Slot::wrap(&self.master, thread, scope, key)?;
+        self.add(&slot)
+    }
+
+    /// Writes into a new slot that a key was destroyed.
+    pub(super) fn put_destroyed(&mut self, thread: ScopeId, scope: ScopeId) -> io::Result<u32> {
+        self.add(&Slot::destroyed(thread, scope))
+    }
+
+    fn add(&mut self, slot: &Slot) -> io::Result<u32> {
         if self.next >= self.capacity {
             self.grow()?;
         }
         let number = self.next;
-        let slot = Slot::wrap(&self.master, thread, scope, key)?;
         self.write_slot(number, slot.bytes())?;
         self.next += 1;
         Ok(number)

@@ -68,8 +68,8 @@ fn a_destroyed_key_is_overwritten_where_it_was() {
     let (folder, keys) = filled();
     let before = slots(folder.path());
     let keyring = open(folder.path());
-    assert!(keyring.destroy_thread(THREAD).unwrap());
-    assert!(!keyring.destroy_thread(THREAD).unwrap());
+    assert!(keyring.destroy_thread(THREAD, true).unwrap());
+    assert!(!keyring.destroy_thread(THREAD, true).unwrap());
     let after = slots(folder.path());
     assert_eq!(after.len(), before.len());
     for keyring in [keyring, open(folder.path())] {
@@ -87,11 +87,11 @@ fn a_destroyed_key_is_overwritten_where_it_was() {
 #[test]
 fn a_run_is_destroyed_alone() {
     let (folder, keys) = filled();
-    assert!(open(folder.path()).destroy(RUN).unwrap());
+    assert!(open(folder.path()).destroy(THREAD, RUN, true).unwrap());
     let keyring = open(folder.path());
     assert!(keyring.is_destroyed(RUN) && !keyring.is_destroyed(THREAD));
     assert_eq!(live(&keyring, THREAD), keys[0]);
-    assert!(!keyring.destroy(ScopeId([9; 16])).unwrap());
+    assert!(!keyring.destroy(THREAD, ScopeId([9; 16]), false).unwrap());
 }
 
 #[test]

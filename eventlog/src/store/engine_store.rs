@@ -2,8 +2,11 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
+use domain::ids::RunHash;
+
 use super::{
-    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StoredEvent, StreamSummary, Tail,
+    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, RunExtent, StoreError, StoredEvent, StreamSummary,
+    Tail,
 };
 use crate::{
     append::IdempotencyKey,
@@ -161,6 +164,23 @@ impl LogStore for EngineStore {
             Some(task_id) => self.read_task(Task { stream: &stream, run_id: &query.run_id, task_id }, query),
             None => self.read_whole_run(&stream, query),
         }
+    }
+
+    fn run_extent(&self, run: RunHash) -> Result<RunExtent, StoreError> {
+        let range = KeyRange::prefix(&keys::run_entry::prefix(*run.as_bytes()));
+        let (mut extent, mut failure) = (RunExtent { first: None, events: 0 }, None);
+        self.engine.view().scan(INDEX, &range, Direction::Forward, &mut |_, value| {
+            extent.events += 1;
+            if extent.first.is_some() {
+                return ControlFlow::Continue(());
+            }
+            match keys::run_entry::decode_value(value) {
+                Ok(entry) => extent.first = Some(entry.position),
+                Err(source) => failure = Some(damaged("a run entry")(source)),
+            }
+            if failure.is_none() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        failure.map_or(Ok(extent), Err)
     }
 
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError> {

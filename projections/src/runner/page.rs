@@ -2,11 +2,20 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use domain::{causes::with_causes, event::Logged, ids::ThreadId, limits::ERROR_DETAIL_CHARS_MAX, text};
+use domain::{
+    causes::with_causes,
+    event::{Event, Logged, RegistryEvent},
+    ids::{RunHash, RunId, ThreadId},
+    limits::ERROR_DETAIL_CHARS_MAX,
+    text,
+};
 use eventlog::{EventLog, Position, ReadError, RecordedEvent};
+
+use super::again;
 
 use crate::{
     rows::Rows,
+    sealing::Origin,
     store::{RowError, Snapshot},
     view::{FoldError, Registered},
 };
@@ -18,37 +27,67 @@ pub(super) type Poison = BTreeMap<u64, Unfit>;
 #[derive(Debug, Clone)]
 pub(super) struct Unfit {
     pub(super) thread_id: ThreadId,
-    /// Why. It may quote the event, and is kept as the event's thread is.
+    pub(super) origin: Origin,
+    /// Why. It may quote the event, and is kept as the event is.
     pub(super) reason: String,
 }
 
 /// A page with at least one event.
 pub(super) struct Page {
-    facts: Vec<Logged>,
+    items: Vec<Item>,
     undecodable: Poison,
     last: RecordedEvent,
+    log: EventLog,
+}
+
+/// What a page has for views.
+enum Item {
+    /// An event of a thread.
+    Fact(Box<Logged>, Origin),
+    /// A run on this thread was erased: what it had a part in is made again.
+    RunErased { position: u64, thread_id: ThreadId },
+}
+
+/// Hashes the names of runs. Neighbours are often of the same.
+#[derive(Default)]
+pub(super) struct Origins(Option<(ThreadId, RunId, RunHash)>);
+
+impl Origins {
+    pub(super) fn of(&mut self, thread_id: &ThreadId, run_id: Option<&RunId>) -> Origin {
+        let Some(run_id) = run_id else { return Origin::Thread };
+        match &self.0 {
+            Some((thread, run, hash)) if (thread, run) == (thread_id, run_id) => Origin::Run(*hash),
+            Some(_) | None => {
+                let hash = eventlog::run_hash(thread_id, run_id);
+                self.0 = Some((thread_id.clone(), run_id.clone(), hash));
+                Origin::Run(hash)
+            }
+        }
+    }
 }
 
 impl Page {
     /// The next page after a position; none at the head of the log.
     pub(super) fn read(log: &EventLog, after: Position, limit: usize) -> Result<Option<Self>, ReadError> {
         let recorded = log.read_all(after, limit)?;
-        let (mut facts, mut undecodable) = (Vec::with_capacity(recorded.len()), Poison::new());
-        for event in &recorded {
-            // Views are about threads; other streams say nothing to them.
-            let Some(thread_id) = event.stream.thread_id() else { continue };
-            if event.is_erased() && log.is_erased(thread_id) {
+        let (mut items, mut undecodable) = (Vec::with_capacity(recorded.len()), Poison::new());
+        let mut origins = Origins::default();
+        for event in recorded.iter().filter(|event| !event.is_erased()) {
+            let Some(thread_id) = event.stream.thread_id() else {
+                items.extend(run_erased(event));
                 continue;
-            }
+            };
+            let origin = origins.of(thread_id, event.scope.run_id.as_ref());
             match eventlog::decode(event) {
-                Ok(fact) => facts.push(fact),
+                Ok(fact) => items.push(Item::Fact(Box::new(fact), origin)),
                 Err(error) => {
-                    let unfit = Unfit { thread_id: thread_id.clone(), reason: chain(&error) };
+                    let unfit = Unfit { thread_id: thread_id.clone(), origin, reason: chain(&error) };
                     undecodable.insert(event.position.get(), unfit);
                 }
             }
         }
-        Ok(recorded.into_iter().next_back().map(|last| Self { facts, undecodable, last }))
+        let last = recorded.into_iter().next_back();
+        Ok(last.map(|last| Self { items, undecodable, last, log: log.clone() }))
     }
 
     /// The last event.
@@ -75,10 +114,10 @@ impl Page {
         loop {
             match self.try_fold(view, after, Rows::new(snapshot), &poison) {
                 Ok(rows) => return Ok(Some((rows, poison))),
-                Err((_, FoldError::Row(error))) => return Err(error),
-                Err((fact, error @ FoldError::Contradiction(_))) => {
-                    let unfit = Unfit { thread_id: fact.thread_id.clone(), reason: chain(&error) };
-                    poison.insert(fact.position, unfit);
+                Err(Refusal::Row(error)) => return Err(error),
+                Err(Refusal::Contradiction(fact, origin, reason)) => {
+                    let thread_id = fact.thread_id.clone();
+                    poison.insert(fact.position, Unfit { thread_id, origin, reason });
                 }
             }
         }
@@ -90,13 +129,45 @@ impl Page {
         after: u64,
         mut rows: Rows<'s>,
         poison: &Poison,
-    ) -> Result<Rows<'s>, (&Logged, FoldError)> {
-        for fact in &self.facts {
-            if fact.position > after && !poison.contains_key(&fact.position) {
-                (view.apply)(fact, &mut rows).map_err(|error| (fact, error))?;
+    ) -> Result<Rows<'s>, Refusal<'_>> {
+        for item in &self.items {
+            match item {
+                Item::Fact(fact, origin) if fact.position > after && !poison.contains_key(&fact.position) => {
+                    rows.next_event(*origin);
+                    (view.apply)(fact, &mut rows).map_err(|error| Refusal::of(fact, *origin, error))?;
+                }
+                Item::RunErased { position, thread_id } if *position > after => {
+                    again::fold(&self.log, view, thread_id, *position, &mut rows).map_err(Refusal::Row)?;
+                }
+                Item::Fact(..) | Item::RunErased { .. } => {}
             }
         }
         Ok(rows)
+    }
+}
+
+/// Why a page was not folded.
+enum Refusal<'a> {
+    Row(RowError),
+    Contradiction(&'a Logged, Origin, String),
+}
+
+impl<'a> Refusal<'a> {
+    fn of(fact: &'a Logged, origin: Origin, error: FoldError) -> Self {
+        match error {
+            FoldError::Row(error) => Self::Row(error),
+            FoldError::Contradiction(_) => Self::Contradiction(fact, origin, chain(&error)),
+        }
+    }
+}
+
+/// Views are about threads; of what happened beside them, this alone changes a thread.
+fn run_erased(event: &RecordedEvent) -> Option<Item> {
+    match event.fact() {
+        Ok(Event::Registry(RegistryEvent::RunErased(erased))) => {
+            Some(Item::RunErased { position: event.position.get(), thread_id: erased.thread_id })
+        }
+        Ok(_) | Err(_) => None,
     }
 }
 

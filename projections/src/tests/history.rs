@@ -10,7 +10,7 @@ use domain::{
     delegation::{Delegation, DelegationCommand},
     event::{
         ErasureReason, ErasureRequested, Event, ForeignEvent, Logged, ModelEvent, ModelRetried,
-        RefusalReason, RegistryEvent, RunEvent, ThreadCreated, ThreadEvent,
+        RefusalReason, RegistryEvent, RunErased, RunEvent, ThreadCreated, ThreadEvent,
     },
     ids::{DelegationId, ErasureId, EventId, RunId, ThreadId, ToolCallId, UserId},
     message::Message,
@@ -291,6 +291,7 @@ impl World {
             erasure_id: ErasureId::from_uuid(Uuid::nil()),
             thread_id: thread_id(0),
             reason: ErasureReason::Thread,
+            run_hash: None,
             events: 1,
             requested_at: Timestamp::UNIX_EPOCH,
         };
@@ -304,6 +305,27 @@ impl World {
         assert!(
             self.runtime.block_on(self.log.destroy_thread_key(thread_id)).expect("the keys are destroyed")
         );
+    }
+
+    /// Destroys the key of a run.
+    pub(super) fn destroy_run(&mut self, thread_id: &ThreadId, run_id: &RunId) {
+        let run = eventlog::run_hash(thread_id, run_id);
+        let destroyed = self.runtime.block_on(self.log.destroy_run_key(thread_id, run));
+        assert!(destroyed.expect("the key is destroyed"));
+    }
+
+    /// Records that a run was erased.
+    pub(super) fn record_run_erased(&mut self, thread_id: &ThreadId, run_id: &RunId) {
+        let run_hash = eventlog::run_hash(thread_id, run_id);
+        let erased = RunErased {
+            erasure_id: ErasureId::from_uuid(Uuid::nil()),
+            thread_id: thread_id.clone(),
+            run_hash,
+            events: self.log.run_events(run_hash).unwrap(),
+            requested_at: Timestamp::UNIX_EPOCH,
+        };
+        let event = self.new_event(&Event::Registry(RegistryEvent::RunErased(erased)), &Scope::default());
+        self.append_new(StreamId::Registry, vec![event]);
     }
 
     /// The runs that were started, with their threads.
@@ -320,7 +342,7 @@ impl World {
     /// Everything that can be read, up to a position.
     pub(super) fn facts(&self, last: Position) -> Vec<Logged> {
         let mut recorded = self.log.read_all(Position::ZERO, usize::MAX).unwrap();
-        recorded.retain(|event| event.position <= last);
+        recorded.retain(|event| event.position <= last && !event.is_erased());
         recorded.iter().filter_map(|event| eventlog::decode(event).ok()).collect()
     }
 

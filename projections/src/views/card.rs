@@ -35,7 +35,7 @@ pub(crate) struct CardsView;
 
 impl View for CardsView {
     const NAME: &'static str = "cards";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const KINDS: &'static [KeyKind] = &[KeyKind::CardHead, KeyKind::CardPart, KeyKind::CardOfTask];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

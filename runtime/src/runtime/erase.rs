@@ -121,6 +121,7 @@ impl Runtime {
             erasure_id: ErasureId::from_uuid(self.services.ids.uuid()),
             thread_id: thread_id.clone(),
             reason,
+            run_hash: None,
             events: self.events_of(thread_id)?,
             requested_at: self.services.clock.now(),
         };
