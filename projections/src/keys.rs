@@ -98,9 +98,9 @@ impl NameHash {
 }
 
 /// What can be stored under a key.
-pub(crate) trait Row: Serialize + DeserializeOwned + Send + 'static {}
+pub(crate) trait Row: Serialize + DeserializeOwned + Clone + Send + 'static {}
 
-impl<T: Serialize + DeserializeOwned + Send + 'static> Row for T {}
+impl<T: Serialize + DeserializeOwned + Clone + Send + 'static> Row for T {}
 
 /// A key, which also says what is stored under it.
 pub(crate) trait RowKey: Sized {

@@ -29,6 +29,10 @@ pub use self::{
     event_page::{EventQuery, event_page},
     health::{Parked, ViewHealth},
     projections::{OpenError, Projections},
+    rebuild::{
+        Difference, LastRebuild, RebuildError, RebuildOutcome, RebuildPhase, RebuildProgress, RebuildRequest,
+        Turn, WatchRebuild,
+    },
     runner::CatchUpError,
     store::RowError,
     views::{
