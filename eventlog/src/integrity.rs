@@ -70,6 +70,7 @@ impl OpenError {
             | Self::HeldByUnknown { .. }
             | Self::Format { .. }
             | Self::MasterKeyLost { .. }
+            | Self::MasterKeyMissing { .. }
             | Self::MasterKeyWrong { .. }
             | Self::MasterKeyInvalid { .. }
             | Self::Writer(_) => false,

@@ -9,6 +9,7 @@ use crate::{
     args::VerifyArguments,
     context::{Context, existing_data_folder},
     failure::{Exit, Failure},
+    opening::options_of,
     output::program,
     render::{self, verify::Verified},
     work_bar::WorkBar,
@@ -17,7 +18,7 @@ use crate::{
 /// What is verified.
 enum Subject {
     /// A data folder that nobody has open.
-    Data(PathBuf),
+    Data(PathBuf, Box<Options>),
     /// A backup.
     Backup(PathBuf),
 }
@@ -28,7 +29,10 @@ pub(super) async fn verify(context: &Context, arguments: VerifyArguments) -> any
     let exported = arguments.against.as_deref().map(read_head).transpose()?;
     let subject = match arguments.backup {
         Some(folder) => Subject::Backup(folder),
-        None => Subject::Data(existing_data_folder(&context.config(Vec::new())?.config)?),
+        None => {
+            let config = context.config(Vec::new())?.config;
+            Subject::Data(existing_data_folder(&config)?, Box::new(options_of(&config)?))
+        }
     };
     let bar = WorkBar::new("verifying", context.output.messages);
     let task = tokio::task::spawn_blocking(move || subject.verify(exported, bar));
@@ -60,7 +64,7 @@ impl Subject {
         let mut progress = |progress| bar.show(progress);
         let request = VerifyRequest { exported, progress: Some(&mut progress) };
         let report: Report = match &self {
-            Self::Data(folder) => verify_folder(folder, &Options::default(), request)
+            Self::Data(folder, options) => verify_folder(folder, options, request)
                 .with_context(|| format!("could not verify the data folder {}", folder.display()))?,
             Self::Backup(folder) => backup::verify_backup(folder, request)
                 .with_context(|| format!("could not verify the backup {}", folder.display()))?,
@@ -70,7 +74,7 @@ impl Subject {
 
     fn shown(&self) -> String {
         match self {
-            Self::Data(folder) => format!("the log in {}", folder.display()),
+            Self::Data(folder, _) => format!("the log in {}", folder.display()),
             Self::Backup(folder) => format!("the backup {}", folder.display()),
         }
     }
@@ -85,18 +89,18 @@ impl Subject {
             }
             (Self::Backup(_), _) => "use another backup".to_owned(),
             (
-                Self::Data(_),
+                Self::Data(..),
                 DamageKind::Index { .. } | DamageKind::IndexTooLong { .. } | DamageKind::TailDiffers { .. },
             ) => format!(
                 "the events themselves are whole: `{program} backup --out DIR` and `{program} restore DIR --data \
                  NEW` make a folder with new indexes"
             ),
-            (Self::Data(_), DamageKind::KeyLost) => {
+            (Self::Data(..), DamageKind::KeyLost) => {
                 "keep the folder as it is, and restore a backup into a new folder: older keys put in the place of newer ones would \
                  lose threads made since, and bring back erased ones".to_owned()
             }
             (
-                Self::Data(_),
+                Self::Data(..),
                 DamageKind::Missing
                 | DamageKind::Unreadable { .. }
                 | DamageKind::Displaced { .. }
