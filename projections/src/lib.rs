@@ -36,9 +36,16 @@ pub use self::{
     runner::CatchUpError,
     store::RowError,
     views::{
+        caps::{CapFilter, CapRow},
         card::TaskRef,
+        listing::{Listed, Listing},
+        messages::{Feed, FeedError, FeedPage, FeedQuery},
+        receipts::{ReceiptFilter, ReceiptRow},
         run::{RunRow, RunUsage, SettingsSummary},
         thread::ThreadRow,
+        usage::{
+            UNKNOWN, UsageAxis, UsageError, UsageFigures, UsageGroup, UsageQuery, UsageReport, usage_as_of,
+        },
     },
     wait::Behind,
 };

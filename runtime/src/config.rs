@@ -16,6 +16,7 @@ mod layers;
 mod master_key;
 mod nearest;
 mod plain_words;
+mod pricing;
 mod process;
 mod provenance;
 mod redaction;
@@ -38,6 +39,7 @@ pub use self::{
     guards::{Extent, LoopDetection, Summarization, ToolFrequencyOverride},
     master_key::MasterKeySource,
     nearest::nearest,
+    pricing::{ModelPrice, Pricing},
     process::{Log, Recovery, Server},
     provenance::Provenance,
 };
@@ -75,6 +77,8 @@ pub struct Config {
     pub log: Log,
     /// How secrets are masked before anything is written.
     pub redaction: RedactionSettings,
+    /// What the tokens of models cost.
+    pub pricing: Pricing,
     /// Where the server listens, and where it puts backups.
     pub server: Server,
     /// What becomes of unfinished work when the server starts.

@@ -51,6 +51,7 @@ pub(super) fn problems_of(config: &Config) -> Vec<SettingProblem> {
     problems.extend(config.log.problems());
     problems.extend(config.server.problems(&config.log.path));
     problems.extend(super::redaction::problems(&config.redaction));
+    problems.extend(config.pricing.problems());
     problems
 }
 

@@ -307,7 +307,7 @@ fn an_unknown_variable_is_an_error_and_others_are_not_ours() {
 
 #[test]
 fn sections_that_nothing_obeys_yet_are_refused() {
-    for section in ["tool_search", "guardrails", "skills", "mcp", "auth", "pricing"] {
+    for section in ["tool_search", "guardrails", "skills", "mcp", "auth"] {
         check_yaml_refused(
             &format!("{section}: {{}}\n{section}_: 1\n"),
             &format!("{section} is not supported yet: take the section out (set in remit.yaml)"),
@@ -403,6 +403,11 @@ fn a_value_out_of_its_range_is_named_with_the_range() {
             "default_model is \"b\": it must be a configured model: a",
         ),
         ("default_model: b", "default_model is \"b\": it must be a configured model: offline"),
+        (
+            "pricing: {models: {a: {input_per_million: -1, output_per_million: 2}}}",
+            "pricing.models.a.input_per_million is -1: it must be from 0 to 1000000",
+        ),
+        ("pricing: {currency: ''}", "pricing.currency is \"\": it must be 1 to 16 characters, such as USD"),
         (
             "{log: {path: d}, server: {backups: ./d/b}}",
             "server.backups is \"./d/b\": it must be a folder outside of log.path",
