@@ -18,11 +18,17 @@ pub struct Log {
     pub path: PathBuf,
     /// Where the key comes from that wraps all others.
     pub master_key: MasterKeySource,
+    /// The file with the key that signs exports; without one, a key is made in the folder.
+    pub signing_key: Option<PathBuf>,
 }
 
 impl Default for Log {
     fn default() -> Self {
-        Self { path: PathBuf::from("./remit-data"), master_key: MasterKeySource::default() }
+        Self {
+            path: PathBuf::from("./remit-data"),
+            master_key: MasterKeySource::default(),
+            signing_key: None,
+        }
     }
 }
 

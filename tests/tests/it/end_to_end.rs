@@ -10,6 +10,7 @@ mod damaged_log;
 mod delegation_caps;
 mod demo_folders;
 mod erase_command;
+mod exports;
 mod held_folder;
 mod late_reader;
 mod log_tools;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use eventlog::{DamageKind, ExportedHead, Options, Report, VerifyRequest, backup, verify_folder};
+use eventlog::{DamageKind, ExportedHead, Options, Report, VerifyRequest, backup, export, verify_folder};
 
 use crate::{
     args::VerifyArguments,
@@ -27,6 +27,9 @@ enum Subject {
 pub(super) async fn verify(context: &Context, arguments: VerifyArguments) -> anyhow::Result<Exit> {
     context.here_only("verify")?;
     let exported = arguments.against.as_deref().map(read_head).transpose()?;
+    if let Some(folder) = arguments.backup.as_ref().filter(|folder| export::is_export(folder)) {
+        return super::verify_export::verify_export(context, folder, exported, &arguments).await;
+    }
     let subject = match arguments.backup {
         Some(folder) => Subject::Backup(folder),
         None => {
@@ -119,10 +122,11 @@ impl Subject {
     }
 }
 
-/// Reads a head that `--head` wrote, or that is in what `--json` wrote.
+/// Reads a head that `--head` wrote, or that is in what `--json` wrote, or in an export or a backup.
 fn read_head(path: &Path) -> anyhow::Result<ExportedHead> {
     let shown = path.display();
-    let text = std::fs::read(path).map_err(|error| {
+    let manifest = path.join("manifest.json");
+    let text = std::fs::read(if path.is_dir() { &manifest } else { path }).map_err(|error| {
         let is_missing = error.kind() == std::io::ErrorKind::NotFound;
         let exit = if is_missing { Exit::NotFound } else { Exit::Failed };
         anyhow::Error::new(error).context(Failure::new(exit, format!("could not read the head in {shown}")))
