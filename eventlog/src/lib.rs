@@ -49,6 +49,8 @@ mod sample;
 mod seal;
 mod sealer;
 mod secret;
+#[cfg(test)]
+mod simulation;
 pub mod store;
 mod stream_id;
 mod subscription;

@@ -61,6 +61,17 @@ impl EventLog {
         Self::start(parts, options)
     }
 
+    /// The same on the engine that is opened so.
+    #[cfg(test)]
+    pub(crate) fn open_on(
+        folder: &Path,
+        options: Options,
+        open: impl FnOnce(&Path) -> Result<Engine, crate::engine::EngineError>,
+    ) -> Result<Self, OpenError> {
+        let parts = open::open_on(folder, &options, open)?;
+        Self::start(parts, options)
+    }
+
     /// A log that keeps nothing when it is dropped.
     pub fn in_memory(options: Options) -> Self {
         #[expect(clippy::expect_used, reason = "an empty log in memory has no disk to fail")]

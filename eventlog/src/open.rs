@@ -238,13 +238,22 @@ pub(crate) struct Parts {
 
 /// Opens or creates what is in the folder.
 pub(crate) fn open(folder: &Path, options: &Options) -> Result<Parts, OpenError> {
+    open_on(folder, options, open_folder)
+}
+
+/// The same with the engine that is opened so.
+pub(crate) fn open_on(
+    folder: &Path,
+    options: &Options,
+    open: impl FnOnce(&Path) -> Result<Engine, EngineError>,
+) -> Result<Parts, OpenError> {
     // The master key comes first: with a wrong one nothing is made, and the engine drops nothing.
     options.master_key.check_given()?;
     std::fs::create_dir_all(folder).map_err(io_error("create the folder", folder))?;
     let lock = acquire_lock(folder, (options.clock)())?;
     KeyFile::check_master(&folder.join(KEYS_FOLDER), &options.master_key)?;
     check_journal(folder)?;
-    let (engine, version) = open_engine(folder)?;
+    let (engine, version) = open_engine_by(folder, open)?;
     let keyring = open_keys(folder, options, version)?;
     let store = EngineStore::new(engine.clone(), Arc::new(keyring));
     let head = store.head().map_err(OpenError::Store)?;
@@ -294,7 +303,18 @@ fn check_journal(folder: &Path) -> Result<(), OpenError> {
 
 /// Opens the engine, and reads the version of what is in it.
 fn open_engine(folder: &Path) -> Result<(Engine, Option<u32>), OpenError> {
-    let engine = Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES)
+    open_engine_by(folder, open_folder)
+}
+
+fn open_folder(engine_folder: &Path) -> Result<Engine, EngineError> {
+    Engine::open(engine_folder, &keys::KEYSPACES)
+}
+
+fn open_engine_by(
+    folder: &Path,
+    open: impl FnOnce(&Path) -> Result<Engine, EngineError>,
+) -> Result<(Engine, Option<u32>), OpenError> {
+    let engine = open(&folder.join(ENGINE_FOLDER))
         .map_err(|source| OpenError::Engine { folder: folder.to_owned(), source })?;
     let version =
         format::check(&engine).map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;
