@@ -74,7 +74,7 @@ pub use keyring::{Keyring, MasterKey};
 pub use lock::Holder;
 pub use log::EventLog;
 pub use new_event::{NewEvent, Scope};
-pub use open::{Inspection, OpenError, free_bytes, inspect};
+pub use open::{Inspection, OpenError, free_bytes, inspect, peek_registry};
 pub use options::{Clock, Options};
 pub use position::{Position, Seq};
 pub use read::{EventFilter, PAGE_BYTES_MAX, ReadError, RunQuery};

@@ -33,7 +33,7 @@ use crate::{
 
 mod inspect;
 
-pub use inspect::{Inspection, free_bytes, inspect};
+pub use inspect::{Inspection, free_bytes, inspect, peek_registry};
 
 const LOCK_FILE: &str = "remit.lock";
 pub(crate) const ENGINE_FOLDER: &str = "log";

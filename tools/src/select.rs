@@ -91,6 +91,12 @@ pub(crate) async fn thread_id(source: &Source, wanted: &str) -> anyhow::Result<S
     }
 }
 
+/// One run, of this thread or of any.
+pub(crate) async fn run_of(source: &Source, thread_id: Option<&str>, wanted: &str) -> anyhow::Result<Run> {
+    let runs = source.runs(thread_id).await?;
+    named_run(source, &runs, wanted).cloned()
+}
+
 /// The run, the newest when an id was used on several threads.
 fn named_run<'a>(source: &Source, runs: &'a [Run], wanted: &str) -> anyhow::Result<&'a Run> {
     let hint = format!("{} lists them", source.suggested("runs"));

@@ -8,7 +8,7 @@ use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, ru
 use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
 use eventlog::{EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
-use runtime::config::Config;
+use runtime::{SystemClock, SystemIds, config::Config, enforce_erasures};
 
 use super::EventsPage;
 use crate::{
@@ -210,7 +210,12 @@ pub(crate) async fn open_log(config: &Config) -> anyhow::Result<EventLog> {
                     None => error.context(failure),
                 });
             }
-            Ok(log) => return Ok(log),
+            Ok(log) => {
+                // Before anybody reads: an older copy of the keys must not revive what was erased.
+                let enforced = enforce_erasures(&log, &SystemIds, &SystemClock).await;
+                enforced.context("could not look after what was erased")?;
+                return Ok(log);
+            }
         }
         tokio::time::sleep(OPEN_PAUSE).await;
     }
