@@ -1,6 +1,7 @@
 //! The command line: what may be written, and what it means. Nothing here does anything.
 
 mod log_tools;
+mod views;
 
 use std::{net::SocketAddr, path::PathBuf};
 
@@ -11,6 +12,7 @@ pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
     RestoreArguments, VerifyArguments,
 };
+pub(crate) use self::views::{CapsArguments, MessagesArguments, ReceiptsArguments, UsageArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,6 +78,12 @@ pub(crate) enum Command {
     Card(CardArguments),
     /// List the receipts: evidence of the tool calls that subagents made
     Receipts(ReceiptsArguments),
+    /// List the caps: every guard that warned or ended something early
+    Caps(CapsArguments),
+    /// Print what was said on a thread or in a run
+    Messages(MessagesArguments),
+    /// Sum up calls, tokens and costs by model, caller, run, thread or day
+    Usage(UsageArguments),
     /// Prove that the log is what was recorded: every record, hash, commit and index entry
     Verify(VerifyArguments),
     /// Say what is wrong with a data folder, and what to do
@@ -219,17 +227,6 @@ pub(crate) struct CardArguments {
     /// As it was when this seq of the thread was the last
     #[arg(long, value_name = "SEQ", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) as_of: Option<u64>,
-}
-
-/// `remit receipts`.
-#[derive(Debug, Args)]
-pub(crate) struct ReceiptsArguments {
-    /// Which thread and run.
-    #[command(flatten)]
-    pub(crate) selection: Selection,
-    /// Which delegation; all of them when none is named.
-    #[command(flatten)]
-    pub(crate) task: OptionalTask,
 }
 
 /// `remit erase`.

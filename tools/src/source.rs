@@ -2,6 +2,7 @@
 //! the wire, so that what a command prints does not depend on where it asked.
 
 mod folder;
+pub(crate) mod lists;
 mod server;
 
 use contracts::wire::{

@@ -38,7 +38,8 @@ fn is_reply(event: &RecordedEvent) -> bool {
 fn is_shown(event: &RecordedEvent) -> bool {
     let metadata: Value = serde_json::from_str(event.metadata.get()).unwrap();
     let caller = metadata["caller"].as_str().unwrap_or_default();
-    !caller.starts_with("middleware:") && !(is_reply(event) && caller.starts_with("subagent:"))
+    let is_hidden = caller.starts_with("middleware:") || (is_reply(event) && caller.starts_with("subagent:"));
+    !is_hidden
 }
 
 fn of_feed(said: &[RecordedEvent], feed: &Feed) -> Vec<RecordedEvent> {

@@ -39,38 +39,39 @@ fn prices() -> Prices {
     Prices { currency: "USD".into(), by_model }
 }
 
+/// The model of the lead of the run that a fact is of, as it was started before.
+fn lead_model(facts: &[Logged], fact: &Logged) -> Option<String> {
+    let before = facts.iter().rev().filter(|one| one.position < fact.position);
+    before.filter(|one| one.scope.run_id == fact.scope.run_id).find_map(|one| {
+        let Event::Run(RunEvent::Started(settings)) = &one.event else { return None };
+        let is_own = one.scope.run_id.as_ref() == Some(&settings.run_id);
+        is_own.then(|| settings.model_name.clone())
+    })
+}
+
+/// The type and model that a delegation was asked for with.
+fn asked_for(facts: &[Logged], fact: &Logged) -> (String, String) {
+    let of_delegation = facts.iter().filter(|one| one.scope.delegation_id == fact.scope.delegation_id);
+    let request = of_delegation.filter_map(|one| {
+        let Event::Delegation(DelegationEvent::Requested(request)) = &one.event else { return None };
+        Some((request.subagent_type.as_str().to_owned(), request.model_name.clone()))
+    });
+    request.into_iter().next().expect("who works was asked to")
+}
+
 fn call_of(facts: &[Logged], fact: &Logged) -> Option<Call> {
-    let (reply, caller, model): (&AssistantMessage, String, Option<String>) = match &fact.event {
-        Event::Model(ModelEvent::AiResponse(message)) => {
+    let (reply, caller, model): (&AssistantMessage, String, Option<String>) =
+        if let Event::Model(ModelEvent::AiResponse(message)) = &fact.event {
             let caller = fact.caller().unwrap_or("lead_agent").to_owned();
-            let started = facts.iter().rev().find_map(|one| match &one.event {
-                Event::Run(RunEvent::Started(settings))
-                    if one.position < fact.position
-                        && one.scope.run_id == fact.scope.run_id
-                        && one.scope.run_id.as_ref() == Some(&settings.run_id) =>
-                {
-                    Some(settings.model_name.clone())
-                }
-                _ => None,
-            });
-            let model = if caller == "lead_agent" { started } else { None };
+            let model = (caller == "lead_agent").then(|| lead_model(facts, fact)).flatten();
             (message.as_assistant()?, caller, model)
-        }
-        Event::Subagent(SubagentEvent::Message(captured)) => {
-            let request = facts.iter().find_map(|one| match &one.event {
-                Event::Delegation(DelegationEvent::Requested(request))
-                    if one.scope.delegation_id == fact.scope.delegation_id =>
-                {
-                    Some(request.clone())
-                }
-                _ => None,
-            });
-            let request = request.expect("who works was asked to");
-            let caller = format!("subagent:{}", request.subagent_type.as_str());
-            (captured.message.as_assistant()?, caller, Some(request.model_name))
-        }
-        _ => return None,
-    };
+        } else if let Event::Subagent(SubagentEvent::Message(captured)) = &fact.event {
+            let reply = captured.message.as_assistant()?;
+            let (subagent_type, model) = asked_for(facts, fact);
+            (reply, format!("subagent:{subagent_type}"), Some(model))
+        } else {
+            return None;
+        };
     Some(Call {
         thread: fact.thread_id.to_string(),
         run: fact.scope.run_id.as_ref().map(ToString::to_string).unwrap_or_default(),

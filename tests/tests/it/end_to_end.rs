@@ -17,6 +17,7 @@ mod log_tools;
 mod many_children;
 mod master_key;
 mod model_failures;
+mod read_side;
 mod reply_shapes;
 mod run_command;
 mod run_over_http;

@@ -1,5 +1,7 @@
 //! Answers from a running server, over HTTP.
 
+mod lists;
+
 use std::time::Duration;
 
 use anyhow::Context as _;
