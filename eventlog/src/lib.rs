@@ -51,6 +51,7 @@ mod sealer;
 mod secret;
 #[cfg(test)]
 mod simulation;
+mod space;
 pub mod store;
 mod stream_id;
 mod subscription;

@@ -81,7 +81,7 @@ impl EventLog {
     /// A log on a backend of one's own, without a folder, a lock or a watermark.
     pub fn with_store(store: Arc<dyn LogStore>, options: Options) -> Result<Self, OpenError> {
         let head = store.head().map_err(OpenError::Store)?;
-        Self::start(Parts { store, head, lock: None, watermark: None }, options)
+        Self::start(Parts { store, head, lock: None, watermark: None, space: None }, options)
     }
 
     fn start(parts: Parts, options: Options) -> Result<Self, OpenError> {
@@ -96,6 +96,7 @@ impl EventLog {
             condition: Arc::clone(&condition),
             clock: options.clock,
             watermark: parts.watermark,
+            space: parts.space,
         };
         let thread = std::thread::Builder::new()
             .name("remit-log-writer".to_owned())

@@ -26,6 +26,7 @@ use crate::{
     position::Position,
     repair,
     secret::InvalidKey,
+    space::Space,
     store::{EngineStore, Head, LogStore, StoreError},
     verify::{self, Damage},
     watermark::{Noted, Watermark},
@@ -234,6 +235,7 @@ pub(crate) struct Parts {
     pub(crate) head: Head,
     pub(crate) lock: Option<FolderLock>,
     pub(crate) watermark: Option<Watermark>,
+    pub(crate) space: Option<Space>,
 }
 
 /// Opens or creates what is in the folder.
@@ -268,7 +270,8 @@ pub(crate) fn open_on(
     sync_folder(folder)?;
     format::raise(&engine, version)
         .map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;
-    Ok(Parts { store: Arc::new(store), head, lock: Some(lock), watermark: Some(watermark) })
+    let space = Some(Space::new(folder.to_owned()));
+    Ok(Parts { store: Arc::new(store), head, lock: Some(lock), watermark: Some(watermark), space })
 }
 
 /// Looks at the engine's journal before the engine does, which would cut what it cannot read. A

@@ -28,9 +28,4 @@ mod task_results;
 mod tool_arguments;
 mod usage;
 
-use tests::process::Remit;
-
-/// The command that was built together with these tests.
-fn remit() -> Remit {
-    Remit::new(env!("CARGO_BIN_EXE_remit-under-test"))
-}
+use crate::remit;
