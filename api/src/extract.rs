@@ -11,8 +11,8 @@ pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
     path::{ErasurePath, Path, RunPath, TaskPath, ThreadPath},
     query::{
-        CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogQuery, MessagePageQuery,
-        MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery, RunsQuery, UsageParameters,
-        whole_number,
+        CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogQuery,
+        LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery,
+        ReplayQuery, RunsQuery, UsageParameters, whole_number,
     },
 };

@@ -55,6 +55,9 @@ pub(crate) const TASK: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{tas
 pub(crate) const TASK_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/cancel";
 /// The card of one delegation.
 pub(crate) const TASK_CARD: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/card";
+/// The states of a card, as they happened.
+pub(crate) const TASK_CARD_REPLAY: &str =
+    "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/card/replay";
 /// The receipts of one delegation.
 pub(crate) const TASK_RECEIPTS: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/receipts";
 

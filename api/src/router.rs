@@ -18,6 +18,7 @@ pub fn router(state: ApiState) -> Router {
 pub(crate) fn routes(server: &Server) -> Router {
     Router::new()
         .merge(routes::capacity::routes())
+        .merge(routes::card_replay::routes())
         .merge(routes::caps::routes())
         .merge(routes::delegations::routes())
         .merge(routes::erasures::routes())

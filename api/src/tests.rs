@@ -10,6 +10,7 @@ mod ingest;
 mod lists;
 mod messages;
 mod metrics;
+mod replays;
 mod runs;
 mod slow_client;
 mod streams;
