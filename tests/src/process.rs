@@ -108,7 +108,12 @@ impl Remit {
 
     /// Starts `remit serve` on a free port and waits until it serves.
     pub async fn serve(&self, more: &[&str]) -> Served {
-        let words = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
+        self.serve_on("127.0.0.1:0", more).await
+    }
+
+    /// Starts `remit serve` on this address and waits until it serves.
+    pub async fn serve_on(&self, address: &str, more: &[&str]) -> Served {
+        let words = [&["serve", "--listen", address], more].concat();
         let mut child = self.command(&words).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();
