@@ -86,7 +86,7 @@ enum Deed<'a> {
 
 impl Recheck {
     /// Compares one event, and folds it.
-    pub fn take(&mut self, logged: &Logged) -> Result<(), Difference> {
+    pub fn take(&mut self, logged: &Logged) -> Result<(), Box<Difference>> {
         let Some(run_id) = logged.scope.run_id.clone().filter(|run_id| !self.ended.contains(run_id)) else {
             return Ok(());
         };
@@ -123,7 +123,7 @@ impl OpenRun {
     }
 
     /// How many effects were compared.
-    fn compare(&self, run_id: &RunId, logged: &Logged) -> Result<u64, Difference> {
+    fn compare(&self, run_id: &RunId, logged: &Logged) -> Result<u64, Box<Difference>> {
         let lead = Deed::of_lead(logged).map(|deed| (deed, &self.lead, None));
         let delegation_id = logged.scope.delegation_id;
         let subagent = delegation_id.and_then(|id| self.subagents.get(&id));
@@ -131,14 +131,16 @@ impl OpenRun {
             .and_then(|agent| Deed::of_subagent(&logged.event).map(|deed| (deed, agent, delegation_id)));
         let mut compared = 0;
         for (deed, agent, delegation_id) in lead.into_iter().chain(subagent) {
-            deed.compare(agent).map_err(|asked| Difference {
-                seq: logged.seq,
-                position: logged.position,
-                run_id: run_id.clone(),
-                delegation_id,
-                who: if delegation_id.is_some() { "subagent" } else { "lead" },
-                recorded: deed.described(),
-                asked,
+            deed.compare(agent).map_err(|asked| {
+                Box::new(Difference {
+                    seq: logged.seq,
+                    position: logged.position,
+                    run_id: run_id.clone(),
+                    delegation_id,
+                    who: if delegation_id.is_some() { "subagent" } else { "lead" },
+                    recorded: deed.described(),
+                    asked,
+                })
             })?;
             compared += 1;
         }

@@ -11,6 +11,8 @@ mod erasure;
 #[cfg(test)]
 mod full_disk;
 #[cfg(test)]
+mod histories;
+#[cfg(test)]
 mod index;
 
 /// The command that was built together with these tests.

@@ -65,7 +65,10 @@ async fn threads_of(source: &Source, selection: &Selection, output: &Output) -> 
     Ok(source.threads().await?.into_iter().map(|thread| thread.thread_id).collect())
 }
 
-async fn check_thread(source: &Source, thread_id: &str) -> anyhow::Result<(Rechecked, Option<Difference>)> {
+async fn check_thread(
+    source: &Source,
+    thread_id: &str,
+) -> anyhow::Result<(Rechecked, Option<Box<Difference>>)> {
     let mut recheck = Recheck::default();
     let mut page = EventsPage {
         thread_id: thread_id.to_owned(),
