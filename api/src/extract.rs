@@ -11,7 +11,8 @@ pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
     path::{ErasurePath, Path, RunPath, TaskPath, ThreadPath},
     query::{
-        CancelQuery, DelegationsQuery, EventsQuery, LogQuery, Moment, PageQuery, Query, RunsQuery,
-        whole_number,
+        CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogQuery,
+        LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery,
+        ReplayQuery, RunsQuery, UsageParameters, whole_number,
     },
 };

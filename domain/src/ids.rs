@@ -143,6 +143,54 @@ uuid_ids! {
     ErasureId("erasure_id");
 }
 
+/// Stands for a run where its id must not: 32 hexadecimal digits that the log makes of the thread's
+/// and the run's id. Whoever knows the ids makes the same of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RunHash([u8; 16]);
+
+impl RunHash {
+    /// Wraps a hash that the log has made.
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The hash itself.
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for RunHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", u128::from_be_bytes(self.0))
+    }
+}
+
+impl FromStr for RunHash {
+    type Err = InvalidId;
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let is_hash = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = u128::from_str_radix(text, 16).ok().filter(|_| is_hash);
+        let rule = Cow::Borrowed("32 hexadecimal digits");
+        let invalid = || InvalidId { kind: "run_hash", text: text.into(), rule };
+        number.map(|number| Self(number.to_be_bytes())).ok_or_else(invalid)
+    }
+}
+
+impl TryFrom<String> for RunHash {
+    type Error = InvalidId;
+    fn try_from(text: String) -> Result<Self, InvalidId> {
+        text.parse()
+    }
+}
+
+impl From<RunHash> for String {
+    fn from(hash: RunHash) -> Self {
+        hash.to_string()
+    }
+}
+
 impl UserId {
     /// The owner of threads that nobody in particular started.
     pub fn unowned() -> Self {
@@ -190,6 +238,16 @@ mod tests {
         assert!(error.starts_with("invalid thread_id \"xxx"), "{error}");
         assert!(error.ends_with("it must be 1 to 64 letters, digits, '_' or '-'"), "{error}");
         assert!(error.len() < 200, "{error}");
+    }
+
+    #[test]
+    fn the_hash_of_a_run_is_read_back() {
+        let hash = RunHash::from_bytes([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255]);
+        assert_eq!(hash.to_string(), "000102030405060708090a0b0c0d0eff");
+        assert_eq!(hash.to_string().parse(), Ok(hash));
+        for bad in ["", "00", "000102030405060708090a0b0c0d0eff0", "+00102030405060708090a0b0c0d0eff"] {
+            assert!(bad.parse::<RunHash>().is_err(), "{bad}");
+        }
     }
 
     #[test]

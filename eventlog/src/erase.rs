@@ -3,16 +3,23 @@
 //! Positions, seqs, times and the chains stay, and the log verifies as before. It must not know who
 //! asks and why: jobs, their states and their events are made elsewhere.
 
-use domain::ids::{RunId, ThreadId};
+use domain::ids::{RunHash, RunId, ThreadId};
 
 use crate::{
-    position::Seq,
-    read::{EventFilter, RunQuery},
+    codec::DecodeError,
+    keys,
+    position::{Position, Seq},
+    recorded::RecordedEvent,
     seal::Seal,
     sealer,
     store::{LogStore, StoreError},
     stream_id::StreamId,
 };
+
+/// What stands for a run in the log where its id must not.
+pub fn run_hash(thread_id: &ThreadId, run_id: &RunId) -> RunHash {
+    RunHash::from_bytes(keys::run_entry::hash(&StreamId::Thread(thread_id.clone()), run_id))
+}
 
 /// Why nothing, or not everything, was erased. Asking again is safe.
 #[derive(Debug, thiserror::Error)]
@@ -40,40 +47,54 @@ pub enum EraseError {
     Stopped,
 }
 
-/// Destroys the keys of a thread, or of one run on it. Says whether there was one.
+/// Destroys the keys of a thread, or of one run on it. Says whether there was one. Where events were
+/// sealed with a key that is lost, it counts as destroyed from now on: should it be found again, it
+/// opens nothing.
 pub(crate) fn erase(
     store: &dyn LogStore,
     thread_id: &ThreadId,
-    run_id: Option<&RunId>,
+    run: Option<RunHash>,
 ) -> Result<bool, EraseError> {
     let failed = |source| EraseError::Store { thread_id: thread_id.clone(), source };
-    if is_in_plain(store, thread_id, run_id).map_err(failed)? {
-        return Err(EraseError::InPlain { thread_id: thread_id.clone() });
-    }
-    let destroyed = match run_id {
-        Some(run_id) => store.keyring().destroy(sealer::run_scope(thread_id, run_id)),
-        None => store.keyring().destroy_thread(sealer::thread_scope(thread_id)),
+    let is_used = match how_kept(store, thread_id, run).map_err(failed)? {
+        Kept::InPlain => return Err(EraseError::InPlain { thread_id: thread_id.clone() }),
+        Kept::Sealed => true,
+        Kept::Nothing => false,
+    };
+    let thread = sealer::thread_scope(thread_id);
+    let destroyed = match run {
+        Some(run) => store.keyring().destroy(thread, sealer::hashed_scope(run), is_used),
+        None => store.keyring().destroy_thread(thread, is_used),
     };
     destroyed.map_err(StoreError::Keys).map_err(failed)
 }
 
-/// Whether the first event, and so perhaps more, was written in plain.
-fn is_in_plain(
-    store: &dyn LogStore,
-    thread_id: &ThreadId,
-    run_id: Option<&RunId>,
-) -> Result<bool, StoreError> {
-    let first = match run_id {
-        None => store.read_stream(&StreamId::Thread(thread_id.clone()), Seq::ZERO, 1)?,
-        Some(run_id) => store.read_run(&RunQuery {
-            thread_id: thread_id.clone(),
-            run_id: run_id.clone(),
-            filter: EventFilter::default(),
-            after: Seq::ZERO,
-            limit: 1,
-        })?,
+/// How the first event, and so perhaps more, was written.
+enum Kept {
+    Nothing,
+    InPlain,
+    Sealed,
+}
+
+fn how_kept(store: &dyn LogStore, thread_id: &ThreadId, run: Option<RunHash>) -> Result<Kept, StoreError> {
+    let first = match run {
+        None => store.read_stream(&StreamId::Thread(thread_id.clone()), Seq::ZERO, 1),
+        Some(run) => match store.run_extent(run)?.first {
+            Some(first) => store.read_all(Position::new(first.get().saturating_sub(1)), 1),
+            None => return Ok(Kept::Nothing),
+        },
     };
-    Ok(first.first().is_some_and(|event| event.seal == Seal::None))
+    let first: Option<RecordedEvent> = match first {
+        Ok(events) => events.into_iter().next(),
+        // Only what was sealed needs a key.
+        Err(StoreError::Damaged { source: DecodeError::KeyMissing { .. }, .. }) => return Ok(Kept::Sealed),
+        Err(error) => return Err(error),
+    };
+    Ok(match first.map(|event| event.seal) {
+        None => Kept::Nothing,
+        Some(Seal::None) => Kept::InPlain,
+        Some(Seal::Opened(_) | Seal::Erased(_)) => Kept::Sealed,
+    })
 }
 
 #[cfg(test)]

@@ -74,6 +74,7 @@ impl OpenError {
             | Self::Format { .. }
             | Self::OldFormat { .. }
             | Self::MasterKeyLost { .. }
+            | Self::MasterKeyMissing { .. }
             | Self::MasterKeyWrong { .. }
             | Self::MasterKeyInvalid { .. }
             | Self::Writer(_) => false,

@@ -161,14 +161,23 @@ impl Keyring {
         self.read().file.as_ref().map(|file| file.copy_to(to)).transpose()
     }
 
-    /// Destroys one key. Says whether there was one; when it returns, it is gone from the disk.
-    pub(crate) fn destroy(&self, scope: ScopeId) -> io::Result<bool> {
-        self.write().destroy(|one, _| one == scope)
+    /// Destroys one key. Says whether there was one; when it returns, it is gone from the disk. Where
+    /// a key was used and is lost, a destroyed one takes its place.
+    pub(crate) fn destroy(&self, thread: ScopeId, scope: ScopeId, is_used: bool) -> io::Result<bool> {
+        let mut entries = self.write();
+        if is_used {
+            entries.bury(thread, scope)?;
+        }
+        entries.destroy(|one, _| one == scope)
     }
 
     /// Destroys the key of a thread and those of its runs.
-    pub(crate) fn destroy_thread(&self, thread: ScopeId) -> io::Result<bool> {
-        self.write().destroy(|_, entry| entry.thread == thread)
+    pub(crate) fn destroy_thread(&self, thread: ScopeId, is_used: bool) -> io::Result<bool> {
+        let mut entries = self.write();
+        if is_used {
+            entries.bury(thread, thread)?;
+        }
+        entries.destroy(|_, entry| entry.thread == thread)
     }
 
     /// Puts a known key into the ring.
@@ -218,6 +227,16 @@ impl Entries {
             }
         }
         file.sync()
+    }
+
+    /// Puts a destroyed key where there is none. It is on disk after the next sync.
+    fn bury(&mut self, thread: ScopeId, scope: ScopeId) -> io::Result<()> {
+        if self.by_scope.contains_key(&scope) {
+            return Ok(());
+        }
+        let slot = self.file.as_mut().map(|file| file.put_destroyed(thread, scope)).transpose()?;
+        self.by_scope.insert(scope, Entry { thread, slot, key: Key::Destroyed });
+        Ok(())
     }
 
     /// In memory the keys go first, so that nothing is sealed with a key that is half gone.

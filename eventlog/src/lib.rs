@@ -51,6 +51,9 @@ mod seal;
 mod sealer;
 mod secret;
 mod segment;
+#[cfg(test)]
+mod simulation;
+mod space;
 pub mod store;
 mod stream_id;
 mod subscription;
@@ -66,7 +69,7 @@ pub use codec::{
     typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
 };
 pub use condition::{Health, Stats};
-pub use erase::EraseError;
+pub use erase::{EraseError, run_hash};
 pub use foreign_json::{NESTING_MAX, TooDeep};
 pub use integrity::is_damage;
 pub use json::Json;
@@ -74,14 +77,14 @@ pub use keyring::{Keyring, MasterKey};
 pub use lock::Holder;
 pub use log::EventLog;
 pub use new_event::{NewEvent, Scope};
-pub use open::{Inspection, OpenError, free_bytes, inspect};
+pub use open::{Inspection, OpenError, free_bytes, inspect, peek_registry};
 pub use options::{Clock, Options};
 pub use position::{Position, Seq};
 pub use read::{EventFilter, PAGE_BYTES_MAX, ReadError, RunQuery};
 pub use recorded::RecordedEvent;
 pub use replay::{Replay, ReplayError};
 pub use seal::{ErasedRecord, Opened, Seal};
-pub use sealer::Sealer;
+pub use sealer::{Sealer, Unsealed};
 pub use secret::{InvalidKey, SecretKey};
 pub use store::StreamSummary;
 pub use stream_id::{InvalidStreamId, StreamId};

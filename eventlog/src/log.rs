@@ -7,7 +7,7 @@ use std::{
 };
 
 use domain::{
-    ids::{RunId, ThreadId},
+    ids::{RunHash, RunId, ThreadId},
     redaction::Redactor,
 };
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use crate::{
     append::{Append, AppendError, Appended},
     backup::{self, BackupError, Manifest},
     condition::{Condition, Health, Stats},
-    erase::EraseError,
+    erase::{EraseError, run_hash},
     keyring::Keyring,
     lock::FolderLock,
     open::{self, OpenError, Parts},
@@ -60,6 +60,18 @@ impl EventLog {
         Self::start(parts, options)
     }
 
+    /// The same, with a say in how the record and its index are opened.
+    #[cfg(test)]
+    pub(crate) fn open_by(
+        folder: &Path,
+        options: Options,
+        prepare: &dyn Fn(&crate::segment::Segments),
+        open_index: &open::OpenIndex<'_>,
+    ) -> Result<Self, OpenError> {
+        let parts = open::open_by(folder, &options, prepare, open_index)?;
+        Self::start(parts, options)
+    }
+
     /// A log that keeps nothing when it is dropped.
     pub fn in_memory(options: Options) -> Self {
         #[expect(clippy::expect_used, reason = "an empty log in memory has no disk to fail")]
@@ -69,7 +81,7 @@ impl EventLog {
     /// A log on a backend of one's own, without a folder, a lock or a watermark.
     pub fn with_store(store: Arc<dyn LogStore>, options: Options) -> Result<Self, OpenError> {
         let head = store.head().map_err(OpenError::Store)?;
-        Self::start(Parts { store, head, lock: None, watermark: None }, options)
+        Self::start(Parts { store, head, lock: None, watermark: None, space: None }, options)
     }
 
     fn start(parts: Parts, options: Options) -> Result<Self, OpenError> {
@@ -84,6 +96,7 @@ impl EventLog {
             condition: Arc::clone(&condition),
             clock: options.clock,
             watermark: parts.watermark,
+            space: parts.space,
         };
         let thread = std::thread::Builder::new()
             .name("remit-log-writer".to_owned())
@@ -139,13 +152,13 @@ impl EventLog {
     }
 
     /// The same for one run on a thread.
-    pub async fn destroy_run_key(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<bool, EraseError> {
-        self.erase(thread_id, Some(run_id)).await
+    pub async fn destroy_run_key(&self, thread_id: &ThreadId, run: RunHash) -> Result<bool, EraseError> {
+        self.erase(thread_id, Some(run)).await
     }
 
-    async fn erase(&self, thread_id: &ThreadId, run_id: Option<&RunId>) -> Result<bool, EraseError> {
+    async fn erase(&self, thread_id: &ThreadId, run: Option<RunHash>) -> Result<bool, EraseError> {
         let (reply, answer) = oneshot::channel();
-        let request = EraseRequest { thread_id: thread_id.clone(), run_id: run_id.cloned(), reply };
+        let request = EraseRequest { thread_id: thread_id.clone(), run, reply };
         let queue = self.0.queue.as_ref().ok_or(EraseError::Closed)?;
         if queue.send(Request::Erase(Box::new(request))).await.is_err() {
             return Err(EraseError::Closed);
@@ -160,7 +173,17 @@ impl EventLog {
 
     /// Whether the run, or the whole thread, was erased.
     pub fn is_run_erased(&self, thread_id: &ThreadId, run_id: &RunId) -> bool {
-        self.is_erased(thread_id) || self.0.keyring.is_destroyed(sealer::run_scope(thread_id, run_id))
+        self.is_erased(thread_id) || self.is_run_key_destroyed(run_hash(thread_id, run_id))
+    }
+
+    /// Whether the key of this one run was destroyed.
+    pub fn is_run_key_destroyed(&self, run: RunHash) -> bool {
+        self.0.keyring.is_destroyed(sealer::hashed_scope(run))
+    }
+
+    /// How many events a run has, those included that nobody can read.
+    pub fn run_events(&self, run: RunHash) -> Result<u64, ReadError> {
+        Ok(self.store()?.run_extent(run)?.events)
     }
 
     /// The keys that its records are sealed with.

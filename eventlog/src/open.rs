@@ -23,12 +23,14 @@ use jiff::Timestamp;
 
 use crate::{
     format,
+    index::Index,
     keyring::{KeyFile, Keyring},
     lock::{Acquired, FolderLock, Holder},
     migrate,
     options::Options,
     position::Position,
-    segment::Appender,
+    segment::{Appender, Segments},
+    space::Space,
     store::{Head, LogStore, SegmentStore},
     watermark::{Noted, Watermark},
 };
@@ -39,7 +41,7 @@ mod look;
 pub(crate) mod recover;
 
 pub use error::OpenError;
-pub use inspect::{Inspection, free_bytes, inspect};
+pub use inspect::{Inspection, free_bytes, inspect, peek_registry};
 pub(crate) use look::{Look, look};
 
 const LOCK_FILE: &str = "remit.lock";
@@ -65,14 +67,32 @@ pub(crate) struct Parts {
     pub(crate) head: Head,
     pub(crate) lock: Option<FolderLock>,
     pub(crate) watermark: Option<Watermark>,
+    pub(crate) space: Option<Space>,
 }
 
 /// Opens or creates what is in the folder.
 pub(crate) fn open(folder: &Path, options: &Options) -> Result<Parts, OpenError> {
+    open_by(folder, options, &|_| {}, &recover::open_index)
+}
+
+/// Opens the index of a log, with everything that its record has up to a head.
+pub(crate) type OpenIndex<'a> = dyn Fn(&Path, &Segments, Head) -> Result<Index, OpenError> + 'a;
+
+/// The same, with a say in how the record and its index are opened.
+pub(crate) fn open_by(
+    folder: &Path,
+    options: &Options,
+    prepare: &dyn Fn(&Segments),
+    open_index: &OpenIndex<'_>,
+) -> Result<Parts, OpenError> {
+    // The master key comes first: with a wrong one nothing is made.
+    options.master_key.check_given()?;
     std::fs::create_dir_all(folder).map_err(io_error("create the folder", folder))?;
     let lock = acquire_lock(folder, (options.clock)())?;
+    KeyFile::check_master(&folder.join(KEYS_FOLDER), &options.master_key)?;
     migrate::bring_up_to_date(folder, options)?;
     let looked = look(folder)?;
+    prepare(&looked.segments);
     if let Some(refusal) = looked.refusal(folder) {
         return Err(refusal);
     }
@@ -81,7 +101,7 @@ pub(crate) fn open(folder: &Path, options: &Options) -> Result<Parts, OpenError>
     looked.cut_torn_end(folder)?;
     let (head, end) = (looked.survey.head, looked.survey.end);
     let log_folder = folder.join(LOG_FOLDER);
-    let index = recover::open_index(&log_folder, &looked.segments, head)?;
+    let index = open_index(&log_folder, &looked.segments, head)?;
     let appender = Appender::new(looked.segments.clone(), end);
     let appender = appender.map_err(|error| OpenError::Store(error.into()))?;
     let watermark = note_head(folder, head, looked.noted)?;
@@ -92,7 +112,8 @@ pub(crate) fn open(folder: &Path, options: &Options) -> Result<Parts, OpenError>
     }
     sync_folder(folder)?;
     let store = SegmentStore::new(looked.segments, index, appender, Arc::new(keyring));
-    Ok(Parts { store: Arc::new(store), head, lock: Some(lock), watermark: Some(watermark) })
+    let space = Some(Space::new(folder.to_owned()));
+    Ok(Parts { store: Arc::new(store), head, lock: Some(lock), watermark: Some(watermark), space })
 }
 
 /// Begins to note heads, with the present one.

@@ -63,6 +63,10 @@ impl Checked {
     pub(crate) fn body_bytes(&self) -> usize {
         self.append.body_bytes()
     }
+
+    pub(crate) const fn stream(&self) -> &StreamId {
+        &self.append.stream
+    }
 }
 
 /// What becomes of one append when the commit succeeds.
@@ -108,6 +112,10 @@ impl Planner {
         let Checked { append, digest, stream: scope, hashes } = checked;
         let Append { stream, expected, idempotency_key, events } = append;
         let stream_key = self.stream_key(&stream, scope)?;
+        if idempotency_key.is_some() {
+            // The answer of a repeat would need what is gone.
+            self.check_runs(&stream, &events, &hashes)?;
+        }
         if let (Some(key), Some(digest)) = (&idempotency_key, digest)
             && let Some(repeat) = self.find_repeat(&stream, key, &stream_key.digests(digest))?
         {

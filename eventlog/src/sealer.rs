@@ -1,9 +1,18 @@
-//! Sealing for what is kept beside the log: rows of views carry text of threads too, and must be
-//! forgotten with them.
+//! Sealing for what is kept beside the log: rows of views carry text of threads and runs too, and must
+//! be forgotten with them.
+//!
+//! ```text
+//! 0 · bytes                                 in plain: the thread has no key
+//! 1 · 24 nonce · sealed · 16 tag            with the thread's key
+//! 2                                         nothing: it was erased when the row was to be sealed
+//! 3 · 16 run · 24 nonce · sealed · 16 tag   with the run's key
+//! ```
+//!
+//! What is sealed with a run's key is bound to its thread as well.
 
 use std::sync::Arc;
 
-use domain::ids::{RunId, ThreadId};
+use domain::ids::{RunHash, ThreadId};
 
 use crate::{
     keyring::{Found, Keyring, Nonce, ScopeId},
@@ -17,10 +26,22 @@ use crate::{
 const PLAIN: u8 = 0;
 const SEALED: u8 = 1;
 const ERASED: u8 = 2;
+const SEALED_FOR_RUN: u8 = 3;
 
 /// Seals bytes with the keys of threads and runs. Cheap to clone.
 #[derive(Clone)]
 pub struct Sealer(Arc<Keyring>);
+
+/// What sealed bytes are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unsealed {
+    /// They say this, and are the run's, or the thread's where there is no run.
+    Said(Vec<u8>, Option<RunHash>),
+    /// Whose they are was erased.
+    Erased,
+    /// They are not what was sealed for this thread.
+    Broken,
+}
 
 impl Sealer {
     pub(crate) fn new(keyring: Arc<Keyring>) -> Self {
@@ -35,13 +56,51 @@ impl Sealer {
     /// Seals bytes with the thread's key. Of a thread that was erased nothing is kept, and a
     /// thread without a key (its events were written in plain) has its rows in plain as well.
     pub fn seal(&self, thread_id: &ThreadId, bytes: &[u8]) -> Vec<u8> {
-        self.seal_in(thread_scope(thread_id), bytes)
+        let thread = thread_scope(thread_id);
+        match self.key(thread) {
+            Some(Some(key)) => self.sealed(&[SEALED], &key, &thread.0, bytes),
+            Some(None) => [&[PLAIN], bytes].concat(),
+            None => vec![ERASED],
+        }
     }
 
-    /// Opens what [`Self::seal`] sealed. None if the thread was erased, or the bytes are not what
-    /// was sealed for it.
-    pub fn open(&self, thread_id: &ThreadId, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.open_in(thread_scope(thread_id), bytes)
+    /// Seals bytes with the key of a run on the thread, so that they are forgotten with either. A
+    /// run without a key has its rows with its thread's.
+    pub fn seal_run(&self, thread_id: &ThreadId, run: RunHash, bytes: &[u8]) -> Vec<u8> {
+        let (thread, scope) = (thread_scope(thread_id), hashed_scope(run));
+        match self.key(scope) {
+            Some(Some(key)) => {
+                let front = [&[SEALED_FOR_RUN], &scope.0[..]].concat();
+                self.sealed(&front, &key, &both(thread, scope), bytes)
+            }
+            Some(None) => self.seal(thread_id, bytes),
+            None => vec![ERASED],
+        }
+    }
+
+    /// Opens what [`Self::seal`] or [`Self::seal_run`] sealed for the thread.
+    pub fn open(&self, thread_id: &ThreadId, bytes: &[u8]) -> Unsealed {
+        let thread = thread_scope(thread_id);
+        let (kind, rest) = match bytes.split_first() {
+            Some((kind, rest)) => (*kind, rest),
+            None => return Unsealed::Broken,
+        };
+        if self.0.is_destroyed(thread) {
+            return Unsealed::Erased;
+        }
+        match kind {
+            PLAIN => Unsealed::Said(rest.to_vec(), None),
+            SEALED => self.opened(thread, &thread.0, rest, None),
+            ERASED => Unsealed::Erased,
+            SEALED_FOR_RUN => match rest.split_first_chunk() {
+                Some((run, sealed)) => {
+                    let (scope, run) = (ScopeId(*run), RunHash::from_bytes(*run));
+                    self.opened(scope, &both(thread, scope), sealed, Some(run))
+                }
+                None => Unsealed::Broken,
+            },
+            _ => Unsealed::Broken,
+        }
     }
 
     /// Whether the thread was erased, so that nothing of it opens.
@@ -49,40 +108,37 @@ impl Sealer {
         self.0.is_destroyed(thread_scope(thread_id))
     }
 
-    /// Seals bytes with the run's key, so that they are forgotten with the run or its thread.
-    pub fn seal_run(&self, thread_id: &ThreadId, run_id: &RunId, bytes: &[u8]) -> Vec<u8> {
-        self.seal_in(run_scope(thread_id, run_id), bytes)
+    /// Whether the key of this one run was destroyed.
+    pub fn is_run_erased(&self, run: RunHash) -> bool {
+        self.0.is_destroyed(hashed_scope(run))
     }
 
-    /// Opens what [`Self::seal_run`] sealed.
-    pub fn open_run(&self, thread_id: &ThreadId, run_id: &RunId, bytes: &[u8]) -> Option<Vec<u8>> {
-        self.open_in(run_scope(thread_id, run_id), bytes)
+    /// The key, or that there never was one; none if it was destroyed. One that cannot be read from
+    /// the disk now counts as gone: rows can be made again.
+    fn key(&self, scope: ScopeId) -> Option<Option<Arc<SecretKey>>> {
+        match self.0.find(scope) {
+            Ok(Found::Live(key)) => Some(Some(key)),
+            Ok(Found::Missing) => Some(None),
+            Ok(Found::Destroyed) | Err(_) => None,
+        }
     }
 
-    /// A key that cannot be read from the disk now counts as gone: rows can be made again.
-    fn seal_in(&self, scope: ScopeId, bytes: &[u8]) -> Vec<u8> {
-        let scope_key = match self.0.find(scope) {
-            Ok(Found::Live(key)) => key,
-            Ok(Found::Missing) => return [&[PLAIN], bytes].concat(),
-            Ok(Found::Destroyed) | Err(_) => return vec![ERASED],
-        };
+    fn sealed(&self, front: &[u8], key: &SecretKey, associated: &[u8], bytes: &[u8]) -> Vec<u8> {
         let nonce = self.0.next_nonce();
         let mut row = bytes.to_vec();
-        let tag = seal::seal(&row_key(&scope_key, &nonce), &scope.0, &mut row);
-        [&[SEALED], &nonce[..], &row, &tag].concat()
+        let tag = seal::seal(&row_key(key, &nonce), associated, &mut row);
+        [front, &nonce[..], &row, &tag].concat()
     }
 
-    fn open_in(&self, scope: ScopeId, bytes: &[u8]) -> Option<Vec<u8>> {
-        let (kind, rest) = bytes.split_first()?;
-        let found = self.0.find(scope).ok()?;
-        match (*kind, found) {
-            (PLAIN, Found::Missing | Found::Live(_)) => Some(rest.to_vec()),
-            (SEALED, Found::Live(key)) => {
-                let (nonce, sealed) = rest.split_first_chunk()?;
-                seal::open(&row_key(&key, nonce), &scope.0, sealed)
-            }
-            _ => None,
-        }
+    fn opened(&self, scope: ScopeId, associated: &[u8], bytes: &[u8], run: Option<RunHash>) -> Unsealed {
+        let key = match self.0.find(scope) {
+            Ok(Found::Live(key)) => key,
+            Ok(Found::Destroyed) => return Unsealed::Erased,
+            Ok(Found::Missing) | Err(_) => return Unsealed::Broken,
+        };
+        let Some((nonce, sealed)) = bytes.split_first_chunk() else { return Unsealed::Broken };
+        let opened = seal::open(&row_key(&key, nonce), associated, sealed);
+        opened.map_or(Unsealed::Broken, |said| Unsealed::Said(said, run))
     }
 }
 
@@ -90,10 +146,18 @@ fn row_key(scope_key: &SecretKey, nonce: &Nonce) -> SecretKey {
     SecretKey::new(seal::derive(scope_key, Purpose::Row, nonce))
 }
 
+fn both(thread: ScopeId, run: ScopeId) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (to, from) in bytes.iter_mut().zip(thread.0.iter().chain(&run.0)) {
+        *to = *from;
+    }
+    bytes
+}
+
 pub(crate) fn thread_scope(thread_id: &ThreadId) -> ScopeId {
     ScopeId(keys::stream_entry::hash(&StreamId::Thread(thread_id.clone())))
 }
 
-pub(crate) fn run_scope(thread_id: &ThreadId, run_id: &RunId) -> ScopeId {
-    ScopeId(keys::run_entry::hash(&StreamId::Thread(thread_id.clone()), run_id))
+pub(crate) const fn hashed_scope(run: RunHash) -> ScopeId {
+    ScopeId(*run.as_bytes())
 }

@@ -29,6 +29,8 @@ use crate::position::Position;
 
 mod ahead;
 mod appender;
+#[cfg(test)]
+pub(crate) mod faulty;
 mod files;
 pub(crate) mod frame;
 mod many;

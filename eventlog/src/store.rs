@@ -15,6 +15,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
+use domain::ids::RunHash;
 use jiff::Timestamp;
 
 use crate::{
@@ -121,6 +122,15 @@ pub struct StreamSummary {
     pub position: Position,
 }
 
+/// How much the log has of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunExtent {
+    /// Its first event; none if it has no event.
+    pub first: Option<Position>,
+    /// How many events it has, those included that nobody can read.
+    pub events: u64,
+}
+
 /// A backend failed, or holds something that it should not.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -210,6 +220,8 @@ pub trait LogStore: Send + Sync {
     ) -> Result<Vec<RecordedEvent>, StoreError>;
     /// Events of a run, ascending; none of a run that was erased.
     fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError>;
+    /// How much there is of a run, erased or not.
+    fn run_extent(&self, run: RunHash) -> Result<RunExtent, StoreError>;
     /// Streams in the order of their names, after one.
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError>;
 }

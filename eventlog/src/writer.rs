@@ -8,7 +8,7 @@ use std::{error::Error, sync::Arc, time::Instant};
 
 use domain::{
     causes::with_causes,
-    ids::{RunId, ThreadId},
+    ids::{RunHash, ThreadId},
 };
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -20,7 +20,9 @@ use crate::{
     plan::{Checked, Planner, Verdict},
     position::Position,
     recorded::RecordedEvent,
+    space::{Shortage, Space},
     store::{CommitGroup, LogStore},
+    stream_id::StreamId,
     watermark::Watermark,
 };
 
@@ -54,7 +56,7 @@ pub(crate) struct AppendRequest {
 /// A thread, or a run on it, that is to be erased, and where the answer goes.
 pub(crate) struct EraseRequest {
     pub(crate) thread_id: ThreadId,
-    pub(crate) run_id: Option<RunId>,
+    pub(crate) run: Option<RunHash>,
     pub(crate) reply: oneshot::Sender<Result<bool, EraseError>>,
 }
 
@@ -74,6 +76,8 @@ pub(crate) struct Writer {
     pub(crate) condition: Arc<Condition>,
     pub(crate) clock: Clock,
     pub(crate) watermark: Option<Watermark>,
+    /// None if nothing is written to a disk.
+    pub(crate) space: Option<Space>,
 }
 
 impl Writer {
@@ -120,8 +124,8 @@ impl Writer {
     /// Destroys keys between two groups, so that no group has events that were sealed before and
     /// are committed after.
     fn erase(&self, request: EraseRequest) {
-        let EraseRequest { thread_id, run_id, reply } = request;
-        drop(reply.send(erase::erase(&*self.store, &thread_id, run_id.as_ref())));
+        let EraseRequest { thread_id, run, reply } = request;
+        drop(reply.send(erase::erase(&*self.store, &thread_id, run)));
     }
 
     /// Plans, commits and answers one group.
@@ -129,6 +133,7 @@ impl Writer {
         if let Some(reason) = self.condition.poison_reason() {
             return answer_poisoned(appends.into_iter().map(|append| append.reply), &reason);
         }
+        let appends = self.refuse_for_space(appends);
         let now = (self.clock)();
         let answers: Vec<(Reply, Verdict)> = appends
             .into_iter()
@@ -145,6 +150,21 @@ impl Writer {
             }
             Err(reason) => answer_poisoned(answers.into_iter().map(|(reply, _)| reply), &reason),
         }
+    }
+
+    /// Answers what there is no room for, and gives the rest. The registry's appends are small, and
+    /// erasures, which free space, begin with one.
+    fn refuse_for_space(&mut self, appends: Vec<AppendRequest>) -> Vec<AppendRequest> {
+        let Some(shortage) = self.space.as_mut().and_then(Space::shortage) else {
+            return appends;
+        };
+        let is_let_through = |append: &AppendRequest| *append.checked.stream() == StreamId::Registry;
+        let (taken, refused): (Vec<_>, Vec<_>) = appends.into_iter().partition(is_let_through);
+        for append in refused {
+            let Shortage { folder, free_bytes, reserve_bytes } = shortage.clone();
+            drop(append.reply.send(Err(AppendError::DiskFull { folder, free_bytes, reserve_bytes })));
+        }
+        taken
     }
 
     /// Commits the group and publishes the new head, or poisons the log.

@@ -139,7 +139,7 @@ fn for_each(
                 log.read_run(thread_id, run_id, filter, after, PAGE_EVENTS)?
             }
         };
-        for event in page.iter().take_while(|event| event.seq <= last) {
+        for event in page.iter().take_while(|event| event.seq <= last).filter(|event| !event.is_erased()) {
             if let Ok(event) = eventlog::decode(event) {
                 show(&event);
             }

@@ -14,6 +14,16 @@
 //! | 10   | thread, delegation         | card head               | cards   |
 //! | 11   | thread, delegation, seq    | card part               | cards   |
 //! | 12   | thread, hash of run and task | newest delegation id    | cards   |
+//! | 20   | thread, seq                | nothing: it is a message that is shown | messages |
+//! | 21   | thread, seq                | nothing: it is a message that is hidden | messages |
+//! | 22   | thread, hash of run, seq   | its number, and the last answer | messages |
+//! | 23   | thread, hash of run        | the same of its last message | messages |
+//! | 25   | thread, hash of run        | the lead's model        | usage   |
+//! | 26   | thread, hash of run, delegation | a subagent's model and type | usage |
+//! | 27   | thread, hash of run, hash of day, model and caller | calls and tokens | usage |
+//! | 28   | thread, seq                | cap                     | caps    |
+//! | 29   | thread, seq                | receipt                 | receipts |
+//! | 30   | thread, hash of run, seq   | nothing: there is one   | receipts |
 //!
 //! The first byte of each key is its kind. Names end with a zero byte, which none of them
 //! contains, so that no name is mistaken for the beginning of another. Numbers are big endian. So
@@ -34,11 +44,15 @@ use eventlog::engine::KeyRange;
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
+pub(crate) mod cap;
 pub(crate) mod card;
 pub(crate) mod checkpoint;
 pub(crate) mod ledger;
+pub(crate) mod message;
+pub(crate) mod receipt;
 pub(crate) mod run;
 pub(crate) mod thread;
+pub(crate) mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -62,6 +76,16 @@ pub(crate) enum KeyKind {
     CardHead = 10,
     CardPart = 11,
     CardOfTask = 12,
+    VisibleMessage = 20,
+    HiddenMessage = 21,
+    MessageOfRun = 22,
+    RunMessages = 23,
+    LeadModel = 25,
+    SubagentModel = 26,
+    UsageCell = 27,
+    Cap = 28,
+    Receipt = 29,
+    ReceiptOfRun = 30,
 }
 
 /// The thread that an encoded key belongs to; none for a checkpoint, and for what is no key.
@@ -85,6 +109,17 @@ impl NameHash {
         Self(digest::sha256_hex(format!("{thread_id}/{run_id}").as_bytes()))
     }
 
+    /// Of the run that an event is of, or of none: no run's name is empty.
+    pub(crate) fn of_any_run(thread_id: &ThreadId, run_id: Option<&RunId>) -> Self {
+        let run_id = run_id.map(RunId::as_str).unwrap_or_default();
+        Self(digest::sha256_hex(format!("{thread_id}/{run_id}").as_bytes()))
+    }
+
+    /// Of several words. They are told apart: none of them has a zero byte, or its hash is another one.
+    pub(crate) fn of_words(words: &[&str]) -> Self {
+        Self(digest::sha256_hex(words.join("\0").as_bytes()))
+    }
+
     /// Of a task.
     pub(crate) fn of_task(thread_id: &ThreadId, run_id: &RunId, task_id: &ToolCallId) -> Self {
         Self(digest::sha256_hex(format!("{thread_id}/{run_id}/{task_id}").as_bytes()))
@@ -98,9 +133,9 @@ impl NameHash {
 }
 
 /// What can be stored under a key.
-pub(crate) trait Row: Serialize + DeserializeOwned + Send + 'static {}
+pub(crate) trait Row: Serialize + DeserializeOwned + Clone + Send + 'static {}
 
-impl<T: Serialize + DeserializeOwned + Send + 'static> Row for T {}
+impl<T: Serialize + DeserializeOwned + Clone + Send + 'static> Row for T {}
 
 /// A key, which also says what is stored under it.
 pub(crate) trait RowKey: Sized {
@@ -160,6 +195,11 @@ impl KeyWriter {
         self
     }
 
+    /// Whether a key begins with these parts.
+    pub(crate) fn begins(&self, key: &[u8]) -> bool {
+        key.starts_with(&self.0)
+    }
+
     /// The keys that begin with these parts.
     pub(crate) fn range(&self) -> KeyRange {
         KeyRange::prefix(&self.0)
@@ -174,6 +214,13 @@ impl KeyWriter {
     pub(crate) fn range_from(&self, first: &Self) -> KeyRange {
         // No key is as short as its own beginning.
         KeyRange::after(&first.0, &self.0)
+    }
+
+    /// Those of them that end with a number from `first` to `last`, both included.
+    pub(crate) fn range_within(&self, first: u64, last: u64) -> KeyRange {
+        let first = [self.0.as_slice(), &first.to_be_bytes()].concat();
+        let last = [self.0.as_slice(), &last.to_be_bytes()].concat();
+        KeyRange::between(&first, &last)
     }
 
     /// Those of them that come before `key`.

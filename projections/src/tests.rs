@@ -2,23 +2,26 @@
 
 mod erasing;
 mod failures;
+mod feeds;
 mod following;
 mod history;
 mod model;
 mod paging;
 mod payloads;
 mod properties;
+mod rebuilding;
+mod sums;
 
 use eventlog::{EventLog, engine::Engine};
 
 use crate::{
     Projections,
-    store::{ROWS, Store},
+    store::{KEYSPACES, Store},
     views,
 };
 
 fn store() -> Store {
-    Store::new(Engine::in_memory(&[ROWS]))
+    Store::new(Engine::in_memory(&KEYSPACES))
 }
 
 /// The views over a store that outlives them, as after a restart.

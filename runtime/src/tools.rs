@@ -5,7 +5,7 @@
 
 mod bash;
 pub(crate) mod capture;
-mod file_call;
+pub(crate) mod file_call;
 mod glob;
 mod grep;
 mod ls;
@@ -23,7 +23,10 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use self::capture::bound;
-use crate::sandbox::{Confinement, ThreadFolders};
+use crate::{
+    sandbox::{Confinement, ThreadFolders},
+    tool_work::WorkList,
+};
 
 /// How long one shell line may run when nothing else is set.
 pub const BASH_TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
@@ -39,6 +42,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// How long one shell line may run.
     pub bash_timeout: Duration,
+    /// Where work is listed that may go on when nobody waits for the call any more.
+    pub(crate) work: WorkList,
 }
 
 impl ToolContext {
@@ -48,7 +53,14 @@ impl ToolContext {
         confinement: Option<Arc<Confinement>>,
         cancel: CancellationToken,
     ) -> Self {
-        Self { folders, confinement, cancel, bash_timeout: BASH_TIMEOUT_DEFAULT }
+        let (bash_timeout, work) = (BASH_TIMEOUT_DEFAULT, WorkList::default());
+        Self { folders, confinement, cancel, bash_timeout, work }
+    }
+
+    /// The same for the calls of a run.
+    #[must_use]
+    pub(crate) fn listed_in(self, work: WorkList) -> Self {
+        Self { work, ..self }
     }
 }
 

@@ -1,15 +1,19 @@
 //! The command line: what may be written, and what it means. Nothing here does anything.
 
 mod log_tools;
+mod views;
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand};
-use domain::ids::{RunId, ThreadId, ToolCallId};
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use domain::ids::{RunId, ThreadId, ToolCallId, UserId};
+use projections::Pace;
 
 pub(crate) use self::log_tools::{
-    BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, RestoreArguments, VerifyArguments,
+    BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
+    ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
 };
+pub(crate) use self::views::{CapsArguments, MessagesArguments, ReceiptsArguments, UsageArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -75,17 +79,31 @@ pub(crate) enum Command {
     Card(CardArguments),
     /// List the receipts: evidence of the tool calls that subagents made
     Receipts(ReceiptsArguments),
+    /// List the caps: every guard that warned or ended something early
+    Caps(CapsArguments),
+    /// Print what was said on a thread or in a run
+    Messages(MessagesArguments),
+    /// Sum up calls, tokens and costs by model, caller, run, thread or day
+    Usage(UsageArguments),
+    /// Print events as they are recorded
+    Tail(TailArguments),
+    /// Fold what was recorded up to any event, step through it, or check that it can be made again
+    Replay(ReplayArguments),
     /// Prove that the log is what was recorded: every record, hash, commit and index entry
     Verify(VerifyArguments),
     /// Say what is wrong with a data folder, and what to do
     Doctor(DoctorArguments),
+    /// Write events as signed JSON lines that anybody can verify
+    Export(ExportArguments),
+    /// Make a data folder of an export
+    Import(ImportArguments),
     /// Copy the log and its keys
     Backup(BackupArguments),
     /// Make a data folder of a backup
     Restore(RestoreArguments),
     /// Measure the log on this machine
     Bench(BenchArguments),
-    /// Erase a thread for good: its events, views and files
+    /// Erase a thread, a run or all threads of an owner for good
     Erase(EraseArguments),
 }
 
@@ -202,7 +220,8 @@ pub(crate) struct LedgerArguments {
 /// `remit card`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  remit card call_2\n  remit card --run 0193a1b2 --task-id call_2 --as-of 30"
+    after_help = "Examples:\n  remit card call_2\n  remit card --run 0193a1b2 --task-id call_2 --as-of 30\n  \
+                  remit card call_2 --replay --speed 10"
 )]
 pub(crate) struct CardArguments {
     /// Which thread and run.
@@ -214,29 +233,36 @@ pub(crate) struct CardArguments {
     /// As it was when this seq of the thread was the last
     #[arg(long, value_name = "SEQ", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) as_of: Option<u64>,
-}
-
-/// `remit receipts`.
-#[derive(Debug, Args)]
-pub(crate) struct ReceiptsArguments {
-    /// Which thread and run.
-    #[command(flatten)]
-    pub(crate) selection: Selection,
-    /// Which delegation; all of them when none is named.
-    #[command(flatten)]
-    pub(crate) task: OptionalTask,
+    /// Show its states as they happened, one after the other
+    #[arg(long, conflicts_with = "as_of")]
+    pub(crate) replay: bool,
+    /// How fast: 1 is as it was, 10 is ten times as fast, max is without pauses
+    #[arg(long, value_name = "N", requires = "replay", default_value = "1")]
+    pub(crate) speed: Pace,
 }
 
 /// `remit erase`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The keys of the thread are destroyed, so that nobody can read it any more. Positions and seqs stay, \
-                        and the log verifies as before. A folder that was given with --dir is left as it is."
+    group = ArgGroup::new("what").required(true).multiple(true).args(["named", "thread", "run", "owner"]),
+    after_help = "Examples:\n  remit erase 0193a1b2\n  remit erase --thread 0193a1b2 --run 0193a1c4\n  remit erase \
+                        --owner ada --yes\n\nKeys are destroyed, so that nobody can read what was erased any more. \
+                        Positions and seqs stay, and the log verifies as before. A run's files in the folders of its \
+                        thread are the thread's, and stay; so does a folder that was given with --dir."
 )]
 pub(crate) struct EraseArguments {
     /// The thread, or the beginning of its id
-    #[arg(value_name = "THREAD")]
-    pub(crate) thread: ThreadId,
+    #[arg(value_name = "THREAD", conflicts_with_all = ["thread", "owner"])]
+    pub(crate) named: Option<ThreadId>,
+    /// The thread, in another place
+    #[arg(long, value_name = "THREAD", conflicts_with = "owner")]
+    pub(crate) thread: Option<ThreadId>,
+    /// Only this run, or the one whose id begins so; its thread stays
+    #[arg(long, value_name = "RUN", conflicts_with = "owner")]
+    pub(crate) run: Option<RunId>,
+    /// All threads of this owner
+    #[arg(long, value_name = "OWNER")]
+    pub(crate) owner: Option<UserId>,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,

@@ -2,19 +2,28 @@
 
 mod backup;
 mod bench;
+mod caps;
 mod card;
+mod card_replay;
 mod demo;
 mod doctor;
 mod erase;
 mod events;
+mod export;
+mod import;
 mod ledger;
+mod messages;
 mod receipts;
+mod replay;
 mod restore;
 mod run;
 mod runs;
 mod serve;
+mod tail;
 mod threads;
+mod usage;
 mod verify;
+mod verify_export;
 
 use crate::{args::Command, context::Context, failure::Exit};
 
@@ -30,8 +39,15 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Ledger(arguments) => ledger::ledger(context, &arguments).await,
         Command::Card(arguments) => card::card(context, &arguments).await,
         Command::Receipts(arguments) => receipts::receipts(context, &arguments).await,
+        Command::Caps(arguments) => caps::caps(context, &arguments).await,
+        Command::Messages(arguments) => messages::messages(context, &arguments).await,
+        Command::Usage(arguments) => usage::usage(context, &arguments).await,
+        Command::Tail(arguments) => tail::tail(context, arguments).await,
+        Command::Replay(arguments) => replay::replay(context, &arguments).await,
         Command::Verify(arguments) => verify::verify(context, arguments).await,
         Command::Doctor(arguments) => doctor::doctor(context, &arguments).await,
+        Command::Export(arguments) => export::export(context, arguments).await,
+        Command::Import(arguments) => import::import(context, arguments).await,
         Command::Backup(arguments) => backup::backup(context, arguments).await,
         Command::Restore(arguments) => restore::restore(context, arguments).await,
         Command::Bench(arguments) => bench::bench(context, &arguments).await,

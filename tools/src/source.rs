@@ -2,6 +2,7 @@
 //! the wire, so that what a command prints does not depend on where it asked.
 
 mod folder;
+pub(crate) mod lists;
 mod server;
 
 use contracts::wire::{
@@ -11,12 +12,13 @@ use contracts::wire::{
     run::{Run, RunStatus},
     thread::Thread,
 };
+use domain::event::Logged;
 
 pub(crate) use self::{
-    folder::{Folder, open_log, open_log_with, open_views},
+    folder::{Folder, open_log, open_views, record},
     server::Server,
 };
-use crate::{context::Context, output::program, select::SelectedTask};
+use crate::{context::Context, output::program, remote_run::logged_record, select::SelectedTask};
 
 /// Where answers come from.
 pub(crate) enum Source {
@@ -41,6 +43,15 @@ pub(crate) struct EventsPage {
     pub(crate) after_seq: u64,
     /// Events at most.
     pub(crate) limit: usize,
+}
+
+/// A recorded event: as it is shown, and as the fact that folds take.
+#[derive(Debug, Clone)]
+pub(crate) struct Past {
+    /// The record.
+    pub(crate) record: EventRecord,
+    /// The fact; none where this version does not know it.
+    pub(crate) logged: Option<Logged>,
 }
 
 impl Source {
@@ -131,6 +142,17 @@ impl Source {
         match self {
             Self::Folder(folder) => folder.events(page),
             Self::Server(server) => server.events(page).await,
+        }
+    }
+
+    /// One page of events with the facts in them. Only an empty page says that there are no more.
+    pub(crate) async fn history(&self, page: &EventsPage) -> anyhow::Result<Vec<Past>> {
+        match self {
+            Self::Folder(folder) => folder.history(page),
+            Self::Server(server) => {
+                let past = |record: EventRecord| Past { logged: logged_record(&record), record };
+                Ok(server.events(page).await?.into_iter().map(past).collect())
+            }
         }
     }
 

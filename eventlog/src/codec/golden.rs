@@ -65,7 +65,7 @@ fn check(name: &str, keyring: &Keyring, suffix: &str) {
 #[test]
 fn recorded_bytes_are_read_for_ever() {
     let erased = keyring();
-    erased.destroy_thread(ScopeId(keys::stream_entry::hash(&sample::thread("t")))).unwrap();
+    erased.destroy_thread(ScopeId(keys::stream_entry::hash(&sample::thread("t"))), true).unwrap();
     let mut count = 0;
     for entry in fs::read_dir(folder()).unwrap() {
         let path = entry.unwrap().path();

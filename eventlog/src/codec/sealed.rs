@@ -150,7 +150,7 @@ fn bits(present: [(bool, u8); 4]) -> u8 {
 /// filled in.
 pub(super) fn decode(bytes: &Bytes<'_>, keyring: &Keyring) -> Result<RecordedEvent, DecodeError> {
     let header = read_header(bytes.header)?;
-    let scope = header.run.unwrap_or_else(|| ScopeId(keys::stream_entry::hash(&header.stream)));
+    let scope = header.run.unwrap_or_else(|| stream_scope(&header));
     match keyring.find(scope).map_err(DecodeError::Key)? {
         Found::Live(scope_key) => OPENED_BODY.with_borrow_mut(|body| {
             let opened = open_body(bytes, &header, &scope_key, body)?;
@@ -159,8 +159,16 @@ pub(super) fn decode(bytes: &Bytes<'_>, keyring: &Keyring) -> Result<RecordedEve
             event
         }),
         Found::Destroyed => Ok(erased(header, bytes.record)),
+        // A run's key may be lost with an older copy of the key file; its thread was erased all the same.
+        Found::Missing if header.run.is_some() && keyring.is_destroyed(stream_scope(&header)) => {
+            Ok(erased(header, bytes.record))
+        }
         Found::Missing => Err(DecodeError::KeyMissing { stream: header.stream, seq: header.seq }),
     }
+}
+
+fn stream_scope(header: &Header) -> ScopeId {
+    ScopeId(keys::stream_entry::hash(&header.stream))
 }
 
 /// Opens the body into memory that is used again.

@@ -3,13 +3,14 @@
 use super::Keyspace;
 
 /// One write.
+#[derive(Clone)]
 pub(crate) enum Operation {
     Put { keyspace: Keyspace, key: Vec<u8>, value: Vec<u8> },
     Delete { keyspace: Keyspace, key: Vec<u8> },
 }
 
 /// Writes over any of an engine's keyspaces. Of two writes to one key the later counts.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Batch {
     pub(crate) operations: Vec<Operation>,
 }

@@ -157,22 +157,35 @@ pub enum OpenError {
     },
     /// Keys were wrapped with a master key that is gone.
     #[error(
-        "the master key {} is missing, and the keys of threads are wrapped with it; put back the \
-         one that was used",
+        "the master key {} is missing, and the keys of threads are wrapped with it; put back the one that was \
+         used, or say in log.master_key where it is",
         .path.display()
     )]
     MasterKeyLost {
         /// Where a generated key would be.
         path: PathBuf,
     },
+    /// The file that the master key is to come from is not there.
+    #[error(
+        "there is no master key in {}, where log.master_key says it is; put back the one that was used, or, for \
+         a new data folder, make one there, for example with `openssl rand -hex 32`",
+        .path.display()
+    )]
+    MasterKeyMissing {
+        /// Where it would be.
+        path: PathBuf,
+    },
     /// Keys were wrapped with another master key.
     #[error(
-        "the master key is not the one that the keys in {} are wrapped with; pass the one that was used",
+        "the master key from {given} is not the one that the keys in {} are wrapped with; say in log.master_key \
+         where the one is that was used",
         .path.display()
     )]
     MasterKeyWrong {
         /// The file with the wrapped keys.
         path: PathBuf,
+        /// Where the master key was taken from.
+        given: String,
     },
     /// The file of the master key holds something else.
     #[error("the master key {} cannot be used", .path.display())]

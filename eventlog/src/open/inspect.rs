@@ -1,10 +1,20 @@
 //! Looking at a folder without changing it: all that opening would refuse, found before anybody
 //! opens it.
 
-use std::{io, path::Path};
+use std::{io, path::Path, sync::Arc};
 
-use super::{OpenError, acquire_lock, index_folder, look, open_keys};
-use crate::{options::Options, position::Position};
+use super::{OpenError, acquire_lock, index_folder, io_error, look, open_keys};
+use crate::{
+    codec::record,
+    keyring::Keyring,
+    options::Options,
+    position::Position,
+    recorded::RecordedEvent,
+    sealer::Sealer,
+    segment::{SegmentError, Walk},
+    store::StoreError,
+    stream_id::StreamId,
+};
 
 /// What a folder holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +48,36 @@ pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError
         disk_bytes: looked.segments.disk_bytes()
             + folder_bytes(&index_folder(&folder.join(super::LOG_FOLDER))),
     })
+}
+
+/// The events beside the threads in a folder that [`inspect`] found whole, and what tells whose keys are
+/// destroyed. Nothing is changed.
+pub fn peek_registry(folder: &Path, options: &Options) -> Result<(Vec<RecordedEvent>, Sealer), OpenError> {
+    let _lock = acquire_lock(folder, (options.clock)())?;
+    let looked = look(folder)?;
+    let keyring = if looked.must_have_keys() {
+        open_keys(folder, options, true)?
+    } else {
+        Keyring::in_memory().map_err(io_error("make keys for", folder))?
+    };
+    let store_error = |error: SegmentError| OpenError::Store(error.into());
+    let unreadable =
+        |source| OpenError::Store(StoreError::Damaged { what: "an event of the registry".to_owned(), source });
+    let (mut events, mut walk) = (Vec::new(), Walk::new(looked.segments.clone(), 0, None));
+    let mut position = Position::ZERO;
+    while position < looked.survey.head.position {
+        let missing = StoreError::MissingEvent { position: position.next() };
+        let frame = walk.next().map_err(store_error)?.ok_or(OpenError::Store(missing))?;
+        position = frame.header.commit().last;
+        // The registry is in plain, so that most of what is not its own is told without a key.
+        for (_, bytes) in frame.records().filter(|(_, bytes)| !record::is_sealed(bytes)) {
+            let event = record::decode(bytes, &keyring).map_err(unreadable)?;
+            if event.stream == StreamId::Registry {
+                events.push(event);
+            }
+        }
+    }
+    Ok((events, Sealer::new(Arc::new(keyring))))
 }
 
 /// The length of all files in a folder. What cannot be read counts nothing.

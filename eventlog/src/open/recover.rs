@@ -82,7 +82,7 @@ pub(crate) fn fits(index: &Index, segments: &Segments, head: Head) -> Result<boo
 }
 
 /// Adds what is in the record behind the tables.
-fn add_rest(index: Index, segments: &Segments, head: Head) -> Result<Index, StoreError> {
+pub(crate) fn add_rest(index: Index, segments: &Segments, head: Head) -> Result<Index, StoreError> {
     let done = index.checkpoint();
     let mut walk = Walk::new(segments.clone(), done.end, Some(done.head.position.next()));
     let (mut position, mut told) = (done.head.position, done.head.position.get());

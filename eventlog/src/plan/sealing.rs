@@ -121,6 +121,23 @@ impl Planner {
         Ok(prepared)
     }
 
+    /// Refuses events of runs that were erased.
+    pub(super) fn check_runs(
+        &self,
+        stream: &StreamId,
+        events: &[NewEvent],
+        hashes: &[EventHashes],
+    ) -> Result<(), AppendError> {
+        let keyring = self.store.keyring();
+        let is_erased = |hashes: &EventHashes| hashes.run.is_some_and(|run| keyring.is_destroyed(run));
+        match events.iter().zip(hashes).find(|(_, hashes)| is_erased(hashes)) {
+            Some((event, _)) => {
+                Err(AppendError::Erased { stream: stream.clone(), run_id: event.scope.run_id.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+
     fn run_key(
         &self,
         stream: &StreamId,

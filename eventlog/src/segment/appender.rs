@@ -78,8 +78,15 @@ impl Appender {
 
     /// Writes a frame to its place, and returns when it is on disk.
     pub(crate) fn append(&mut self, frame: &[u8]) -> Result<(), SegmentError> {
+        #[cfg(test)]
+        let (frame, segments) = (&mut frame.to_vec(), self.segments.clone());
+        #[cfg(test)]
+        segments.meet(super::faulty::Moment::Commit(self.end, frame))?;
         self.append_unsynced(frame)?;
-        self.sync()
+        self.sync()?;
+        #[cfg(test)]
+        segments.meet(super::faulty::Moment::Written)?;
+        Ok(())
     }
 
     /// Writes a frame to its place. It is on disk after the next sync.

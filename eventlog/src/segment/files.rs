@@ -26,13 +26,21 @@ pub(super) struct Files {
     extents: RwLock<Vec<Extent>>,
     /// The last used first.
     open: Mutex<VecDeque<(u64, Arc<File>)>>,
+    #[cfg(test)]
+    pub(super) faults: RwLock<Option<Arc<super::faulty::Faults>>>,
 }
 
 impl Files {
     /// Lists what is there. A folder that is not there has nothing.
     pub(super) fn open(folder: &Path) -> Result<Self, SegmentError> {
         let extents = list(folder).map_err(io_error("list the segments in", folder))?;
-        Ok(Self { folder: folder.to_owned(), extents: RwLock::new(extents), open: Mutex::default() })
+        Ok(Self {
+            folder: folder.to_owned(),
+            extents: RwLock::new(extents),
+            open: Mutex::default(),
+            #[cfg(test)]
+            faults: RwLock::default(),
+        })
     }
 
     pub(super) fn folder(&self) -> &Path {

@@ -56,6 +56,8 @@ impl Walk {
     }
 
     fn next_header(&mut self) -> Result<Option<Header>, SegmentError> {
+        #[cfg(test)]
+        self.segments.meet(super::faulty::Moment::Read)?;
         loop {
             let Some(extent) = self.segments.extent_at(self.at) else {
                 match self.segments.extent_from(self.at) {

@@ -5,8 +5,11 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
+use domain::ids::RunHash;
+
 use super::{
-    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, StoreError, StreamSummary, Tail,
+    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, RunExtent, SegmentStore, StoreError,
+    StreamSummary, Tail,
 };
 use crate::{
     append::IdempotencyKey,
@@ -97,6 +100,10 @@ impl LogStore for FaultyStore {
 
     fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError> {
         self.inner.read_run(query)
+    }
+
+    fn run_extent(&self, run: RunHash) -> Result<RunExtent, StoreError> {
+        self.inner.run_extent(run)
     }
 
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError> {

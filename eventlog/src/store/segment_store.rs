@@ -8,7 +8,11 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
+use domain::ids::RunHash;
+
+use super::{
+    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, RunExtent, StoreError, StreamSummary, Tail,
+};
 use crate::{
     append::IdempotencyKey,
     codec::{DecodeError, record},
@@ -112,6 +116,8 @@ impl SegmentStore {
 
     /// Shows the records after a position, ascending, until there are no more or enough.
     fn visit_after(&self, after: Position, visit: &mut VisitRecord<'_>) -> Result<(), StoreError> {
+        #[cfg(test)]
+        self.segments.meet(crate::segment::faulty::Moment::Read)?;
         let head = self.index.end().head.position;
         let mut next = after.next();
         while next <= head {
@@ -151,6 +157,8 @@ impl SegmentStore {
 
     /// Reads events where the index says they are, as long as there is room.
     fn fetch(&self, sources: &[Source]) -> Result<Vec<RecordedEvent>, StoreError> {
+        #[cfg(test)]
+        self.segments.meet(crate::segment::faulty::Moment::Read)?;
         let mut room = Room::of(sources.len());
         let mut fits = |source: &&Source| {
             let is_left = room.is_left();
@@ -286,6 +294,21 @@ impl LogStore for SegmentStore {
         }
     }
 
+    fn run_extent(&self, run: RunHash) -> Result<RunExtent, StoreError> {
+        let places = self.index.run_places(*run.as_bytes(), Seq::ZERO, usize::MAX, &|_, _| true)?;
+        let mut first = None;
+        let mut note = |record: &[u8]| first = record::position(record);
+        match places.first() {
+            Some(Source::Memory(record)) => note(record.bytes()),
+            Some(Source::Stored(location)) => self.segments.read_many(&[*location], &mut |_, record| {
+                note(record);
+                Ok::<_, StoreError>(())
+            })?,
+            None => {}
+        }
+        Ok(RunExtent { first, events: places.len() as u64 })
+    }
+
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError> {
         self.index.streams(after, limit)
     }
@@ -298,6 +321,8 @@ impl SegmentStore {
         if !room.is_left() {
             return Ok(events);
         }
+        #[cfg(test)]
+        self.segments.meet(crate::segment::faulty::Moment::Read)?;
         self.index.task_records(keys::task_event::hash(task), query.after, &mut |record| {
             let event = self.decode_event(record)?;
             let is_wanted = event.stream == *task.stream

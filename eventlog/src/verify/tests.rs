@@ -34,7 +34,9 @@ async fn filled() -> (Arc<SegmentStore>, EventLog) {
         }
         sample::add(&log, &StreamId::Registry, [number]).await.unwrap();
     }
-    log.destroy_run_key(&ThreadId::new("u").unwrap(), &sample::run_id("one")).await.unwrap();
+    let thread_id = ThreadId::new("u").unwrap();
+    let run = crate::run_hash(&thread_id, &sample::run_id("one"));
+    log.destroy_run_key(&thread_id, run).await.unwrap();
     store.index().flush().unwrap();
     (store, log)
 }

@@ -1,13 +1,21 @@
 //! A page of the log, decoded once for all views.
 
-use std::{collections::BTreeMap, error::Error};
+use std::{collections::BTreeMap, error::Error, ops::ControlFlow};
 
-use domain::{causes::with_causes, event::Logged, ids::ThreadId, limits::ERROR_DETAIL_CHARS_MAX, text};
+use domain::{
+    causes::with_causes,
+    event::{Event, Logged, RegistryEvent},
+    ids::{RunHash, RunId, ThreadId},
+    limits::ERROR_DETAIL_CHARS_MAX,
+    text,
+};
 use eventlog::{EventLog, Position, ReadError, RecordedEvent};
 
+use super::again;
 use crate::{
-    rows::Rows,
-    store::{RowError, Snapshot},
+    rows::{KeptRows, Rows},
+    sealing::Origin,
+    store::{RowError, Side, Snapshot},
     view::{FoldError, Registered},
 };
 
@@ -18,85 +26,191 @@ pub(super) type Poison = BTreeMap<u64, Unfit>;
 #[derive(Debug, Clone)]
 pub(super) struct Unfit {
     pub(super) thread_id: ThreadId,
-    /// Why. It may quote the event, and is kept as the event's thread is.
+    pub(super) origin: Origin,
+    /// Why. It may quote the event, and is kept as the event is.
     pub(super) reason: String,
 }
 
 /// A page with at least one event.
 pub(super) struct Page {
-    facts: Vec<Logged>,
+    items: Vec<Item>,
     undecodable: Poison,
-    last: RecordedEvent,
+    /// Events, also those that say nothing to any view.
+    pub(super) count: usize,
+    /// The place of the last event.
+    pub(super) last: u64,
+    /// Its hash.
+    pub(super) last_hash: [u8; 32],
+    log: EventLog,
+}
+
+/// What of a page a view gets.
+pub(super) struct Part<'a> {
+    pub(super) view: &'a Registered,
+    pub(super) side: Side,
+    /// The last position that it has.
+    pub(super) after: u64,
+}
+
+/// What a page has for views.
+enum Item {
+    /// An event of a thread.
+    Fact(Box<Logged>, Origin),
+    /// A run on this thread was erased: what it had a part in is made again.
+    RunErased { position: u64, thread_id: ThreadId },
+}
+
+/// Hashes the names of runs. Neighbours are often of the same.
+#[derive(Default)]
+pub(super) struct Origins(Option<(ThreadId, RunId, RunHash)>);
+
+impl Origins {
+    pub(super) fn of(&mut self, thread_id: &ThreadId, run_id: Option<&RunId>) -> Origin {
+        let Some(run_id) = run_id else { return Origin::Thread };
+        match &self.0 {
+            Some((thread, run, hash)) if (thread, run) == (thread_id, run_id) => Origin::Run(*hash),
+            Some(_) | None => {
+                let hash = eventlog::run_hash(thread_id, run_id);
+                self.0 = Some((thread_id.clone(), run_id.clone(), hash));
+                Origin::Run(hash)
+            }
+        }
+    }
 }
 
 impl Page {
     /// The next page after a position; none at the head of the log.
     pub(super) fn read(log: &EventLog, after: Position, limit: usize) -> Result<Option<Self>, ReadError> {
         let recorded = log.read_all(after, limit)?;
-        let (mut facts, mut undecodable) = (Vec::with_capacity(recorded.len()), Poison::new());
-        for event in &recorded {
-            // Views are about threads; other streams say nothing to them.
-            let Some(thread_id) = event.stream.thread_id() else { continue };
-            if event.is_erased() && log.is_erased(thread_id) {
+        let (mut items, mut undecodable) = (Vec::with_capacity(recorded.len()), Poison::new());
+        let mut origins = Origins::default();
+        for event in recorded.iter().filter(|event| !event.is_erased()) {
+            let Some(thread_id) = event.stream.thread_id() else {
+                items.extend(run_erased(event));
                 continue;
-            }
+            };
+            let origin = origins.of(thread_id, event.scope.run_id.as_ref());
             match eventlog::decode(event) {
-                Ok(fact) => facts.push(fact),
+                Ok(fact) => items.push(Item::Fact(Box::new(fact), origin)),
                 Err(error) => {
-                    let unfit = Unfit { thread_id: thread_id.clone(), reason: chain(&error) };
+                    let unfit = Unfit { thread_id: thread_id.clone(), origin, reason: chain(&error) };
                     undecodable.insert(event.position.get(), unfit);
                 }
             }
         }
-        Ok(recorded.into_iter().next_back().map(|last| Self { facts, undecodable, last }))
-    }
-
-    /// The last event.
-    pub(super) fn last(&self) -> &RecordedEvent {
-        &self.last
+        let (count, log) = (recorded.len(), log.clone());
+        let last = recorded.last().map(|event| (event.position.get(), event.hash));
+        Ok(last.map(|(last, last_hash)| Self { items, undecodable, count, last, last_hash, log }))
     }
 
     /// Folds what a view has not seen yet. Gives its rows and what it skipped; none when it has
     /// seen everything.
     ///
     /// When the view cannot take an event, the rows are thrown away and the page is folded again
-    /// without it: so nothing of half an event stays, and the usual case pays nothing for that.
+    /// with each event noted down, so that nothing of half an event stays. The usual case pays
+    /// nothing for that, and the unusual one is paid for once in a page.
     pub(super) fn fold<'s>(
         &self,
-        view: &Registered,
-        after: u64,
+        part: &Part<'_>,
         snapshot: &'s Snapshot<'s>,
+        kept: KeptRows,
     ) -> Result<Option<(Rows<'s>, Poison)>, RowError> {
-        if self.last.position.get() <= after {
+        if self.last <= part.after {
             return Ok(None);
         }
         let mut poison = self.undecodable.clone();
-        poison.retain(|position, _| *position > after);
-        loop {
-            match self.try_fold(view, after, Rows::new(snapshot), &poison) {
-                Ok(rows) => return Ok(Some((rows, poison))),
-                Err((_, FoldError::Row(error))) => return Err(error),
-                Err((fact, error @ FoldError::Contradiction(_))) => {
-                    let unfit = Unfit { thread_id: fact.thread_id.clone(), reason: chain(&error) };
-                    poison.insert(fact.position, unfit);
+        poison.retain(|position, _| *position > part.after);
+        let mut rows = Rows::new(snapshot, part.side, kept);
+        if self.fold_all(part, &mut rows)?.is_break() {
+            rows = Rows::new(snapshot, part.side, KeptRows::default());
+            self.fold_with_care(part, &mut rows, &mut poison)?;
+        }
+        Ok(Some((rows, poison)))
+    }
+
+    /// Stops at the first event that the view cannot take.
+    fn fold_all(&self, part: &Part<'_>, rows: &mut Rows<'_>) -> Result<ControlFlow<()>, RowError> {
+        for item in self.unseen(part) {
+            match item {
+                Item::Fact(fact, origin) => {
+                    rows.next_event(*origin);
+                    match (part.view.apply)(fact, rows) {
+                        Ok(()) => {}
+                        Err(FoldError::Row(error)) => return Err(error),
+                        Err(FoldError::Contradiction(_)) => return Ok(ControlFlow::Break(())),
+                    }
+                }
+                Item::RunErased { position, thread_id } => {
+                    again::fold(&self.log, part.view, thread_id, *position, rows)?;
                 }
             }
         }
+        Ok(ControlFlow::Continue(()))
     }
 
-    fn try_fold<'s>(
+    /// Passes over the events that the view cannot take.
+    fn fold_with_care(
         &self,
-        view: &Registered,
-        after: u64,
-        mut rows: Rows<'s>,
-        poison: &Poison,
-    ) -> Result<Rows<'s>, (&Logged, FoldError)> {
-        for fact in &self.facts {
-            if fact.position > after && !poison.contains_key(&fact.position) {
-                (view.apply)(fact, &mut rows).map_err(|error| (fact, error))?;
+        part: &Part<'_>,
+        rows: &mut Rows<'_>,
+        poison: &mut Poison,
+    ) -> Result<(), RowError> {
+        for item in self.unseen(part) {
+            match item {
+                Item::Fact(fact, origin) => {
+                    if let Some(reason) = apply_with_care(part.view, fact, *origin, rows)? {
+                        let thread_id = fact.thread_id.clone();
+                        poison.insert(fact.position, Unfit { thread_id, origin: *origin, reason });
+                    }
+                }
+                Item::RunErased { position, thread_id } => {
+                    again::fold(&self.log, part.view, thread_id, *position, rows)?;
+                }
             }
         }
-        Ok(rows)
+        Ok(())
+    }
+
+    fn unseen(&self, part: &Part<'_>) -> impl Iterator<Item = &Item> {
+        let after = part.after;
+        self.items.iter().filter(move |item| item.position() > after)
+    }
+}
+
+impl Item {
+    fn position(&self) -> u64 {
+        match self {
+            Self::Fact(fact, _) => fact.position,
+            Self::RunErased { position, .. } => *position,
+        }
+    }
+}
+
+/// Applies an event, and undoes it if the view cannot take it; then it says why.
+pub(super) fn apply_with_care(
+    view: &Registered,
+    fact: &Logged,
+    origin: Origin,
+    rows: &mut Rows<'_>,
+) -> Result<Option<String>, RowError> {
+    rows.next_event_with_care(origin);
+    match (view.apply)(fact, rows) {
+        Ok(()) => Ok(None),
+        Err(FoldError::Row(error)) => Err(error),
+        Err(error @ FoldError::Contradiction(_)) => {
+            rows.undo_event();
+            Ok(Some(chain(&error)))
+        }
+    }
+}
+
+/// Views are about threads; of what happened beside them, this alone changes a thread.
+fn run_erased(event: &RecordedEvent) -> Option<Item> {
+    match event.fact() {
+        Ok(Event::Registry(RegistryEvent::RunErased(erased))) => {
+            Some(Item::RunErased { position: event.position.get(), thread_id: erased.thread_id })
+        }
+        Ok(_) | Err(_) => None,
     }
 }
 

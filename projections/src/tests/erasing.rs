@@ -90,6 +90,115 @@ fn an_erasure_between_two_pages_leaves_nothing_behind() {
     }
 }
 
+/// Two runs on one thread with delegations of their own, and another thread.
+fn two_runs() -> World {
+    let mut world = World::new();
+    for (kind, pick, variant) in [
+        (0, 0, 1),
+        (1, 0, 1),
+        (3, 0, 0),
+        (6, 0, 1),
+        (9, 0, 0),
+        (11, 0, 3),
+        (14, 0, 3),
+        (4, 0, 2),
+        (1, 0, 2),
+        (3, 1, 0),
+        (6, 1, 2),
+        (9, 1, 0),
+        (11, 1, 1),
+        (1, 1, 0),
+    ] {
+        world.happen(Op { kind, pick, variant });
+    }
+    let other = RunId::new("secret-run").unwrap();
+    for run in world.runs().map(|(_, run)| run.clone()).take(2).collect::<Vec<_>>() {
+        let scope = eventlog::Scope { run_id: Some(run), ..eventlog::Scope::default() };
+        world.append_unreadable(thread_id(0), scope.clone());
+        world.append(thread_id(0), scope, vec![Event::Run(RunEvent::Started(settings(&other, 0)))]);
+    }
+    let of: Vec<_> = world.runs().map(|(thread, _)| thread.clone()).collect();
+    assert_eq!(of, [thread_id(0), thread_id(0), thread_id(1)]);
+    world
+}
+
+/// Live, made anew, as of now and by hand: nothing of the run, and everything of all others.
+#[track_caller]
+fn check_without_erased(views: &Projections, world: &World, what: &str) {
+    let seq = eventlog::Seq::new(9_999);
+    let made_anew = open(&store(), &world.log);
+    for views in [views, &made_anew] {
+        views.catch_up().unwrap();
+        for thread in all_threads() {
+            let by_hand = of_list(&world.facts(world.log.head()), world, &thread);
+            assert_eq!(of_views(views, world, &thread), by_hand, "{what}, {thread}");
+            assert_eq!(of_log(world, &thread, seq), by_hand, "{what}, {thread}");
+        }
+    }
+}
+
+#[test]
+fn an_erased_run_is_gone_from_every_answer_and_the_others_are_not() {
+    for (erased, page) in [(0, 512), (1, 512), (0, 1), (1, 3)] {
+        let mut world = two_runs();
+        let views = open(&store(), &world.log);
+        views.catch_up().unwrap();
+        let thread = thread_id(0);
+        let run = RunId::new(format!("r{erased}")).unwrap();
+        assert!(views.run(&thread, &run).unwrap().is_some());
+        let (ledger, parked_before) = (views.ledger(&thread, None).unwrap().len(), parked(&views, "runs"));
+        assert!(!views.ledger(&thread, Some(&run)).unwrap().is_empty());
+        world.destroy_run(&thread, &run);
+        // Its own rows go with its key, before any view is told.
+        assert_eq!(views.run(&thread, &run).unwrap(), None);
+        assert!(views.ledger(&thread, None).unwrap().len() < ledger);
+        assert_eq!(views.runs(&thread, None, 9).unwrap().len(), 1);
+        assert_eq!(parked(&views, "runs"), parked_before - 2, "what was parked quotes it");
+        world.record_run_erased(&thread, &run);
+        while views.position() < world.log.head() {
+            views.step(page).unwrap();
+        }
+        let row = views.thread(&thread).unwrap().unwrap();
+        assert_eq!((row.runs, row.last_run_id.as_ref() == Some(&run)), (1, false));
+        check_without_erased(&views, &world, &format!("run {erased} in pages of {page}"));
+        for variant in 0..3 {
+            world.happen(Op { kind: 1, pick: 0, variant });
+        }
+        check_without_erased(&views, &world, "with more runs");
+    }
+}
+
+/// A crash may come between any two steps of an erasure, and a view be anywhere then.
+#[test]
+fn an_erasure_of_a_run_meets_views_that_are_behind() {
+    for steps in 0..8 {
+        let mut world = two_runs();
+        let views = open(&store(), &world.log);
+        for _ in 0..steps {
+            views.step(3).unwrap();
+        }
+        let (thread, run) = (thread_id(0), RunId::new("r1").unwrap());
+        world.destroy_run(&thread, &run);
+        views.step(3).unwrap();
+        world.record_run_erased(&thread, &run);
+        check_without_erased(&views, &world, &format!("after {steps} steps"));
+    }
+}
+
+#[test]
+fn a_thread_of_erased_runs_alone_is_not_listed() {
+    let mut world = World::new();
+    world.happen(Op { kind: 1, pick: 0, variant: 1 });
+    let (thread, run) = (thread_id(0), RunId::new("r0").unwrap());
+    let views = open(&store(), &world.log);
+    views.catch_up().unwrap();
+    assert_eq!(names(&views, None, 9).len(), 1);
+    world.destroy_run(&thread, &run);
+    world.record_run_erased(&thread, &run);
+    check_without_erased(&views, &world, "all of it");
+    assert_eq!(names(&views, None, 9), []);
+}
+
 /// Whether a file below the folder holds the text.
 fn holds(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).unwrap().any(|entry| {

@@ -10,7 +10,7 @@ use domain::{
     delegation::{Delegation, DelegationCommand},
     event::{
         ErasureReason, ErasureRequested, Event, ForeignEvent, Logged, ModelEvent, ModelRetried,
-        RefusalReason, RegistryEvent, RunEvent, ThreadCreated, ThreadEvent,
+        RefusalReason, RegistryEvent, RunErased, RunEvent, ThreadCreated, ThreadEvent,
     },
     ids::{DelegationId, ErasureId, EventId, RunId, ThreadId, ToolCallId, UserId},
     message::Message,
@@ -208,7 +208,7 @@ impl World {
     fn record_oddity(&mut self, op: Op) {
         let Some(at) = pick(op.pick, self.runs.len()) else { return };
         let scope = Scope { run_id: Some(self.runs[at].run_id.clone()), ..Scope::default() };
-        let event = match op.variant % 4 {
+        let event = match op.variant % 8 {
             0 => return self.append_unreadable(self.runs[at].thread_id.clone(), scope),
             1 => {
                 let other = RunId::new("somebody-else").unwrap();
@@ -223,14 +223,34 @@ impl World {
                 reason: "transient".into(),
                 message: "503".into(),
             })),
-            _ => Event::Foreign(ForeignEvent {
+            3 => Event::Foreign(ForeignEvent {
                 event_type: "subagent.step".into(),
                 category: "subagent".into(),
                 content: json!({"free": "form"}),
                 metadata: Map::new(),
             }),
+            _ => return self.record_said(op, at, scope),
         };
         self.record(at, scope, vec![event]);
+    }
+
+    /// What was said, in the words of others or in none of a run.
+    fn record_said(&mut self, op: Op, at: usize, scope: Scope) {
+        let scope = if op.variant < 128 { scope } else { Scope::default() };
+        let (event_type, caller) = match op.variant % 8 {
+            4 => ("llm.ai.response", json!("middleware:title")),
+            5 => ("ai_message", json!(7)),
+            6 => ("llm.ai.response", json!("subagent:bash")),
+            _ => ("llm.tool.result", json!("subagent:bash")),
+        };
+        let usage = json!({"input_tokens": 1, "output_tokens": 1, "total_tokens": 2});
+        let event = ForeignEvent {
+            event_type: event_type.into(),
+            category: "message".into(),
+            content: json!({"type": "ai", "content": "x", "usage_metadata": usage}),
+            metadata: Map::from_iter([("caller".to_owned(), caller)]),
+        };
+        self.append(self.runs[at].thread_id.clone(), scope, vec![Event::Foreign(event)]);
     }
 
     fn record(&mut self, at: usize, scope: Scope, events: Vec<Event>) {
@@ -291,6 +311,7 @@ impl World {
             erasure_id: ErasureId::from_uuid(Uuid::nil()),
             thread_id: thread_id(0),
             reason: ErasureReason::Thread,
+            run_hash: None,
             events: 1,
             requested_at: Timestamp::UNIX_EPOCH,
         };
@@ -304,6 +325,27 @@ impl World {
         assert!(
             self.runtime.block_on(self.log.destroy_thread_key(thread_id)).expect("the keys are destroyed")
         );
+    }
+
+    /// Destroys the key of a run.
+    pub(super) fn destroy_run(&mut self, thread_id: &ThreadId, run_id: &RunId) {
+        let run = eventlog::run_hash(thread_id, run_id);
+        let destroyed = self.runtime.block_on(self.log.destroy_run_key(thread_id, run));
+        assert!(destroyed.expect("the key is destroyed"));
+    }
+
+    /// Records that a run was erased.
+    pub(super) fn record_run_erased(&mut self, thread_id: &ThreadId, run_id: &RunId) {
+        let run_hash = eventlog::run_hash(thread_id, run_id);
+        let erased = RunErased {
+            erasure_id: ErasureId::from_uuid(Uuid::nil()),
+            thread_id: thread_id.clone(),
+            run_hash,
+            events: self.log.run_events(run_hash).unwrap(),
+            requested_at: Timestamp::UNIX_EPOCH,
+        };
+        let event = self.new_event(&Event::Registry(RegistryEvent::RunErased(erased)), &Scope::default());
+        self.append_new(StreamId::Registry, vec![event]);
     }
 
     /// The runs that were started, with their threads.
@@ -320,7 +362,7 @@ impl World {
     /// Everything that can be read, up to a position.
     pub(super) fn facts(&self, last: Position) -> Vec<Logged> {
         let mut recorded = self.log.read_all(Position::ZERO, usize::MAX).unwrap();
-        recorded.retain(|event| event.position <= last);
+        recorded.retain(|event| event.position <= last && !event.is_erased());
         recorded.iter().filter_map(|event| eventlog::decode(event).ok()).collect()
     }
 

@@ -38,7 +38,7 @@ pub(crate) struct LedgerView;
 
 impl View for LedgerView {
     const NAME: &'static str = "ledger";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const KINDS: &'static [KeyKind] = &[KeyKind::LedgerEntry, KeyKind::LedgerOrder, KeyKind::LedgerOfRun];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

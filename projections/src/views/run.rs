@@ -132,7 +132,7 @@ pub(crate) struct RunsView;
 
 impl View for RunsView {
     const NAME: &'static str = "runs";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const KINDS: &'static [KeyKind] = &[KeyKind::Run, KeyKind::RunOrder];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

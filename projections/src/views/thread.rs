@@ -91,8 +91,9 @@ pub(crate) struct ThreadsView;
 
 impl View for ThreadsView {
     const NAME: &'static str = "threads";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
     const KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadRun];
+    const SHARED_KINDS: &'static [KeyKind] = &[KeyKind::Thread];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let mut new_run = None;

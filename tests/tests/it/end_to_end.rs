@@ -6,27 +6,28 @@ mod child_text;
 mod crashed_demo;
 mod crashed_server;
 mod cut_streams;
+mod damaged_log;
 mod delegation_caps;
 mod demo_folders;
 mod erase_command;
+mod exports;
 mod held_folder;
 mod late_reader;
 mod log_tools;
 mod many_children;
+mod master_key;
 mod model_failures;
+mod read_side;
+mod replay_command;
 mod reply_shapes;
 mod run_command;
 mod run_over_http;
 mod same_call_ids;
 mod slow_reader;
 mod stream_cursors;
+mod tail_command;
 mod task_results;
 mod tool_arguments;
 mod usage;
 
-use tests::process::Remit;
-
-/// The command that was built together with these tests.
-fn remit() -> Remit {
-    Remit::new(env!("CARGO_BIN_EXE_remit-under-test"))
-}
+use crate::remit;

@@ -1,7 +1,6 @@
 //! `remit doctor`.
 
 use std::{
-    io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -11,15 +10,19 @@ use eventlog::{
     Options, Position,
     repair::{self, Cut, RepairPlan},
 };
+use runtime::config::Config;
 use serde::Serialize;
 
 use crate::{
     args::DoctorArguments,
+    confirmation::Question,
     context::{Context, existing_data_folder},
     diagnosis::{self, Diagnosis, Finding},
     failure::{Exit, Failure},
+    opening::options_of,
     output::Output,
     render,
+    source::open_log,
 };
 
 /// A server that does not say in this time whether it takes work has trouble.
@@ -49,10 +52,15 @@ struct Repaired {
 /// Says what is wrong with a data folder, and cuts a torn end if that was asked for.
 pub(super) async fn doctor(context: &Context, arguments: &DoctorArguments) -> anyhow::Result<Exit> {
     context.here_only("doctor")?;
-    let data = existing_data_folder(&context.config(Vec::new())?.config)?;
-    let repaired = arguments.repair.then(|| repair(&context.output, &data, arguments.yes)).transpose()?;
+    let config = context.config(Vec::new())?.config;
+    let (data, options) = (existing_data_folder(&config)?, options_of(&config)?);
+    let repaired =
+        arguments.repair.then(|| repair(&context.output, &data, &options, arguments.yes)).transpose()?;
+    if arguments.repair {
+        erase_again(&context.output, &config, &options).await?;
+    }
     let looked_at = data.clone();
-    let task = tokio::task::spawn_blocking(move || diagnosis::diagnose(&looked_at, &Options::default()));
+    let task = tokio::task::spawn_blocking(move || diagnosis::diagnose(&looked_at, &options));
     let mut diagnosis = task.await.context("the diagnosis stopped by a defect")?;
     if let Some(url) = diagnosis.server.clone() {
         diagnosis.findings.push(ask_server(&url).await);
@@ -96,13 +104,29 @@ async fn ask_server(url: &str) -> Finding {
     }
 }
 
+/// Destroys keys again that an older copy of the keys has brought back. That they are to be destroyed was
+/// said when they were erased, so nobody is asked.
+async fn erase_again(output: &Output, config: &Config, options: &Options) -> anyhow::Result<()> {
+    // What cannot be looked at is told of by the diagnosis.
+    let count = diagnosis::revived(&config.log.path, options).unwrap_or(0);
+    if count > 0 {
+        open_log(config).await?.close().await;
+        output.note(&format!("destroyed the keys again of what was erased and could be read: {count}"));
+    }
+    Ok(())
+}
+
 /// Shows what would be cut, asks, and cuts it; then makes the index anew.
-fn repair(output: &Output, data: &Path, is_agreed: bool) -> anyhow::Result<Repaired> {
-    let options = Options::default();
-    let cut = match repair::plan_repair(data, &options).context("could not plan a repair")? {
+fn repair(
+    output: &Output,
+    data: &Path,
+    options: &Options,
+    is_agreed: bool,
+) -> anyhow::Result<Repaired> {
+    let cut = match repair::plan_repair(data, options).context("could not plan a repair")? {
         RepairPlan::Nothing => {
             output.note("nothing is torn, so there is nothing to cut");
-            let indexed = rebuild_index(output, data, &options)?;
+            let indexed = rebuild_index(output, data, options)?;
             return Ok(Repaired { segment: None, cut_bytes: 0, kept: None, indexed });
         }
         RepairPlan::Refused { reason } => {
@@ -113,12 +137,11 @@ fn repair(output: &Output, data: &Path, is_agreed: bool) -> anyhow::Result<Repai
         RepairPlan::Cut(cut) => cut,
     };
     show(output, &cut);
-    if !is_agreed && !ask()? {
-        return Err(Failure::new(Exit::Refused, "nothing was cut").into());
-    }
-    let kept = repair::apply(&cut, &options).context("could not cut the torn end")?;
+    let question = Question { text: "Cut them off?", refusal: "nothing was cut" };
+    question.confirm(output, is_agreed)?;
+    let kept = repair::apply(&cut, options).context("could not cut the torn end")?;
     output.note(&format!("cut; what was cut is kept in {}", kept.display()));
-    let indexed = rebuild_index(output, data, &options)?;
+    let indexed = rebuild_index(output, data, options)?;
     Ok(Repaired { segment: Some(cut.segment), cut_bytes: cut.cut_bytes, kept: Some(kept), indexed })
 }
 
@@ -139,16 +162,4 @@ fn show(output: &Output, cut: &Cut) {
         cut.last_position,
         noted
     ));
-}
-
-fn ask() -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() {
-        let refusal = Failure::new(Exit::Refused, "nothing was cut: nobody is there to be asked");
-        return Err(refusal.hint("pass --yes to cut without asking").into());
-    }
-    let mut stderr = io::stderr().lock();
-    write!(stderr, "Cut them off? [y/N] ").and_then(|()| stderr.flush()).context("could not ask")?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).context("could not read the answer")?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

@@ -1,18 +1,25 @@
 //! Answers from the data folder itself: the views are brought to the end of the log, and asked.
 
+mod lists;
+
 use std::{io, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use api::records;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
-use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
-use eventlog::{EventFilter, EventLog, OpenError, Options, RecordedEvent, Seq, StreamId};
+use domain::{
+    ids::{DelegationId, RunId, ThreadId, ToolCallId},
+    pricing::Prices,
+};
+use eventlog::{EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
+use runtime::{SystemClock, SystemIds, config::Config, enforce_erasures};
 
-use super::EventsPage;
+use super::{EventsPage, Past};
 use crate::{
     context::{Context, existing_data_folder},
     failure::{Exit, Failure},
+    opening::options_of,
     select::SelectedTask,
 };
 
@@ -28,6 +35,7 @@ pub(crate) struct Folder {
     log: EventLog,
     projections: Projections,
     options: String,
+    prices: Prices,
 }
 
 impl Folder {
@@ -35,14 +43,15 @@ impl Folder {
     pub(super) async fn open(context: &Context) -> anyhow::Result<Self> {
         let loaded = context.config(Vec::new())?;
         let data = existing_data_folder(&loaded.config)?;
-        let log = open_log(&data).await?;
+        let log = open_log(&loaded.config).await?;
         let projections = open_views(&data, &log)?;
-        Ok(Self { log, projections, options: context.place_options() })
+        let prices = loaded.config.pricing.prices();
+        Ok(Self { log, projections, options: context.place_options(), prices })
     }
 
-    /// The folder of a process that has it open already.
-    pub(crate) const fn of(log: EventLog, projections: Projections) -> Self {
-        Self { log, projections, options: String::new() }
+    /// The folder of a process that has it open already, and asks for no costs.
+    pub(crate) fn of(log: EventLog, projections: Projections) -> Self {
+        Self { log, projections, options: String::new(), prices: Prices::default() }
     }
 
     /// The same, with the options that name it in suggested commands.
@@ -122,7 +131,22 @@ impl Folder {
         Ok(rows.into_iter().map(records::run).collect())
     }
 
+    /// The log itself.
+    pub(crate) const fn log(&self) -> &EventLog {
+        &self.log
+    }
+
     pub(super) fn events(&self, page: &EventsPage) -> anyhow::Result<Vec<EventRecord>> {
+        self.recorded(page)?.iter().map(record).collect()
+    }
+
+    pub(super) fn history(&self, page: &EventsPage) -> anyhow::Result<Vec<Past>> {
+        let past =
+            |event: &RecordedEvent| Ok(Past { record: record(event)?, logged: eventlog::decode(event).ok() });
+        self.recorded(page)?.iter().map(past).collect()
+    }
+
+    fn recorded(&self, page: &EventsPage) -> anyhow::Result<Vec<RecordedEvent>> {
         let mut query = EventQuery {
             thread_id: page.thread_id.parse()?,
             run_id: page.run_id.as_deref().map(str::parse::<RunId>).transpose()?,
@@ -146,8 +170,7 @@ impl Folder {
                 }
             }
         };
-        let events = events.context("could not read the events")?;
-        events.iter().map(record).collect()
+        events.context("could not read the events")
     }
 
     pub(super) fn ledger(
@@ -192,14 +215,10 @@ impl Folder {
     }
 }
 
-/// Opens the log of a data folder. Another process that is just starting gets a moment to say who
+/// Opens or makes the log of the data folder. Another process that is just starting gets a moment to say who
 /// it is, or to be done.
-pub(crate) async fn open_log(data: &Path) -> anyhow::Result<EventLog> {
-    open_log_with(data, Options::default()).await
-}
-
-/// The same, for whoever records something.
-pub(crate) async fn open_log_with(data: &Path, options: Options) -> anyhow::Result<EventLog> {
+pub(crate) async fn open_log(config: &Config) -> anyhow::Result<EventLog> {
+    let (data, options) = (config.log.path.as_path(), options_of(config)?);
     let mut tries = 0;
     loop {
         match EventLog::open(data, options.clone()) {
@@ -212,7 +231,12 @@ pub(crate) async fn open_log_with(data: &Path, options: Options) -> anyhow::Resu
                     None => error.context(failure),
                 });
             }
-            Ok(log) => return Ok(log),
+            Ok(log) => {
+                // Before anybody reads: an older copy of the keys must not revive what was erased.
+                let enforced = enforce_erasures(&log, &SystemIds, &SystemClock).await;
+                enforced.context("could not look after what was erased")?;
+                return Ok(log);
+            }
         }
         tokio::time::sleep(OPEN_PAUSE).await;
     }
@@ -241,7 +265,8 @@ pub(crate) fn open_views(data: &Path, log: &EventLog) -> anyhow::Result<Projecti
     Ok(projections)
 }
 
-fn record(event: &RecordedEvent) -> anyhow::Result<EventRecord> {
+/// The record of an event, as a server would give it.
+pub(crate) fn record(event: &RecordedEvent) -> anyhow::Result<EventRecord> {
     let damaged =
         || Failure::new(Exit::Integrity, format!("event {} holds what is not JSON", event.position));
     Ok(records::event(event).ok_or_else(damaged)?)

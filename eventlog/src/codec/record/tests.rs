@@ -139,7 +139,7 @@ fn a_sealed_record_shows_no_text_but_the_id_of_its_thread() {
 fn an_erased_record_keeps_its_bytes_and_loses_its_texts() {
     let (event, keyring) = (sealed(full()), keyring());
     let bytes = with_hash(&event);
-    keyring.destroy_thread(ScopeId(keys::stream_entry::hash(&event.stream))).unwrap();
+    keyring.destroy_thread(ScopeId(keys::stream_entry::hash(&event.stream)), true).unwrap();
     let erased = decode(&bytes, &keyring).unwrap();
     assert!(erased.is_erased());
     assert_eq!(with_hash(&erased), bytes);
