@@ -61,8 +61,9 @@ pub fn peek_registry(folder: &Path, options: &Options) -> Result<(Vec<RecordedEv
         Keyring::in_memory().map_err(io_error("make keys for", folder))?
     };
     let store_error = |error: SegmentError| OpenError::Store(error.into());
-    let unreadable =
-        |source| OpenError::Store(StoreError::Damaged { what: "an event of the registry".to_owned(), source });
+    let unreadable = |source| {
+        OpenError::Store(StoreError::Damaged { what: "an event of the registry".to_owned(), source })
+    };
     let (mut events, mut walk) = (Vec::new(), Walk::new(looked.segments.clone(), 0, None));
     let mut position = Position::ZERO;
     while position < looked.survey.head.position {

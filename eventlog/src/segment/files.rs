@@ -134,8 +134,10 @@ fn list(folder: &Path) -> io::Result<Vec<Extent>> {
     let mut extents = Vec::new();
     for entry in entries {
         let entry = entry?;
-        if let Some(first) = first_of(&entry.path()) {
-            extents.push(Extent { first, bytes: entry.metadata()?.len() });
+        let bytes = entry.metadata()?.len();
+        // A file that was cut to nothing is as good as missing.
+        if let Some(first) = first_of(&entry.path()).filter(|_| bytes > 0) {
+            extents.push(Extent { first, bytes });
         }
     }
     extents.sort_by_key(|extent| extent.first);

@@ -139,9 +139,11 @@ impl Header {
         if header.address != address {
             return Err(Flaw::NoFrame);
         }
-        // Damage or a later program: a checksum that is right says which.
-        if version != VERSION {
-            return Err(Flaw::Version(version));
+        match version {
+            VERSION => {}
+            // A header that was cut off by a crash.
+            0 => return Err(Flaw::NoFrame),
+            later => return Err(Flaw::Version(later)),
         }
         Ok(header)
     }

@@ -310,9 +310,8 @@ impl<W: World> History<W> {
         }
         self.collect(life)?;
         let found = life.log.read_all(Position::ZERO, usize::MAX).map_err(|error| chain(&error))?;
-        let mut now = self.model.clone();
-        now.adopt(&found)?;
-        self.model = now;
+        // What failed is not shown. It may have been written all the same: the next start knows.
+        self.model.clone().adopt(&found)?;
         self.look(life)
     }
 

@@ -89,7 +89,7 @@ impl<const INDEX_ON_DISK: bool, const DEFECT: usize> World for SegmentWorld<INDE
         }
         let scene = Arc::clone(&self.scene);
         let faults = Arc::new(move |moment: Moment<'_>| scene.meet(moment));
-        EventLog::open_by(
+        let opened = EventLog::open_by(
             self.folder.path(),
             options,
             &|segments| segments.fail_by(faults.clone()),
@@ -100,7 +100,13 @@ impl<const INDEX_ON_DISK: bool, const DEFECT: usize> World for SegmentWorld<INDE
                     recover::add_rest(index, segments, head).map_err(OpenError::Store)
                 }
             },
-        )
+        );
+        // Whatever was made by opening is durable, unless the process died at it.
+        let mut state = self.scene.lock();
+        if state.condition == Condition::Well && opened.is_ok() {
+            state.keys = Files::read(&self.scene.folder).keys;
+        }
+        opened
     }
 
     fn arm(&self, fault: Option<(Point, usize)>) {
