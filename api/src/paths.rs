@@ -42,6 +42,8 @@ pub(crate) const RUNS_STREAM: &str = "/api/threads/{thread_id}/runs/stream";
 pub(crate) const RUNS_WAIT: &str = "/api/threads/{thread_id}/runs/wait";
 /// One run.
 pub(crate) const RUN: &str = "/api/threads/{thread_id}/runs/{run_id}";
+/// The types of subagent that a run has.
+pub(crate) const RUN_SUBAGENTS: &str = "/api/threads/{thread_id}/runs/{run_id}/subagents";
 /// Cancel a run.
 pub(crate) const RUN_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/cancel";
 /// All events of a run.
@@ -63,6 +65,8 @@ pub(crate) const TASK_RECEIPTS: &str = "/api/threads/{thread_id}/runs/{run_id}/t
 
 /// What is running, and how much may.
 pub(crate) const CAPACITY: &str = "/api/capacity";
+/// The types of subagent.
+pub(crate) const SUBAGENTS: &str = "/api/subagents";
 /// What was used, and what it cost.
 pub(crate) const USAGE: &str = "/api/usage";
 /// Where the views stand.

@@ -32,6 +32,7 @@ pub(crate) fn routes(server: &Server) -> Router {
         .merge(routes::runs::routes())
         .merge(routes::start::routes())
         .merge(routes::stream::routes())
+        .merge(routes::subagents::routes())
         .merge(routes::tasks::routes())
         .merge(routes::threads::routes())
         .merge(routes::usage::routes())

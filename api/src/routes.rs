@@ -16,6 +16,7 @@ pub(crate) mod receipts;
 pub(crate) mod runs;
 pub(crate) mod start;
 pub(crate) mod stream;
+pub(crate) mod subagents;
 pub(crate) mod tasks;
 pub(crate) mod threads;
 pub(crate) mod usage;

@@ -11,7 +11,7 @@ pub use self::erase::{Erase, Erasing, enforce as enforce_erasures};
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use domain::{
-    definition::Registry,
+    definition::{Registry, Resolved},
     event::RunStatus,
     ids::{RunId, ThreadId},
     run::Run,
@@ -135,6 +135,18 @@ impl Runtime {
     /// The names of the models, the default one first.
     pub fn models(&self) -> Vec<String> {
         self.services.models.names()
+    }
+
+    /// Every type of subagent with what a delegation to it obeys, in listing order, and whether leads
+    /// may delegate to it here.
+    pub fn subagent_types(&self) -> Vec<(Resolved, bool)> {
+        let (registry, has_shell) = (&self.services.registry, self.services.allows_bash());
+        let types = registry.available(true, None).into_iter().filter_map(|listed| {
+            let name = listed.definition.name.as_str();
+            let is_available = registry.permit(name, has_shell, None).is_ok();
+            Some((registry.resolve(name)?, is_available))
+        });
+        types.collect()
     }
 
     /// How shell lines are confined here, or why there are none.
