@@ -10,12 +10,11 @@ use domain::{
     ids::{RunHash, RunId, ThreadId},
     redaction::Redactor,
 };
-use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     append::{Append, AppendError, Appended},
-    backup::{self, BackupError, Manifest},
+    backup::{self, BackupError, BackupRequest, Manifest},
     condition::{Condition, Health, Stats},
     engine::Engine,
     erase::{EraseError, run_hash},
@@ -33,7 +32,7 @@ use crate::{
     store::{EngineStore, LogStore, StoreError, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
-    verify::{self, ExportedHead, Progress, Report, VerifyError, VerifyRequest},
+    verify::{self, ExportedHead, Report, VerifyError, VerifyRequest},
     writer::{AppendRequest, EraseRequest, Request, WRITER_QUEUE, Writer},
 };
 
@@ -271,18 +270,13 @@ impl EventLog {
         verify::verify_live(engine, store.keyring(), store.head()?, request)
     }
 
-    /// Copies the log up to its present head into a new folder, with its keys, while others read and
-    /// write. It takes as long as reading the whole log: call it outside of async code.
-    pub fn back_up(
-        &self,
-        target: &Path,
-        taken_at: Timestamp,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Manifest, BackupError> {
+    /// Copies the log up to its present head into a new folder, with its keys and the files of
+    /// threads, while others read and write. It takes as long as reading the whole log: call it outside of async code.
+    pub fn back_up(&self, target: &Path, request: BackupRequest<'_>) -> Result<Manifest, BackupError> {
         let store = self.store()?;
         let engine = store.engine().ok_or(BackupError::Unsupported)?;
         let head = store.head()?;
-        backup::copy(engine, store.keyring(), head, target, taken_at, progress)
+        backup::copy(engine, store.keyring(), head, target, request)
     }
 
     /// Whether the log takes writes.

@@ -6,7 +6,7 @@ use super::{
     BackupError, IDEMPOTENCY_FILE, KEYS_FILE, MASTER_FILE, Manifest, MasterKeyPlace,
     entries::{self, EntryReader},
     follow::{self, Visitor},
-    io_error,
+    io_error, thread_files,
     unfinished::Unfinished,
 };
 use crate::{
@@ -36,6 +36,7 @@ pub fn restore(
     let unfinished = Unfinished::begin(data)?;
     copy_keys(backup, &manifest, &unfinished.folder)?;
     write_log(backup, &manifest, &unfinished.folder, progress)?;
+    thread_files::restore(backup, &manifest, &unfinished.folder)?;
     note_head(&manifest, &unfinished.folder)?;
     let request = VerifyRequest { exported: Some(manifest.head().into()), progress: Some(progress) };
     let report = match verify::verify_folder(&unfinished.folder, options, request) {
