@@ -16,5 +16,6 @@ pub(crate) mod run_request;
 pub(crate) mod subagent;
 pub(crate) mod task_ref;
 pub(crate) mod thread;
+pub(crate) mod upkeep;
 pub(crate) mod usage;
 pub(crate) mod usage_report;

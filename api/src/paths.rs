@@ -76,3 +76,12 @@ pub(crate) const PROJECTIONS: &str = "/api/projections";
 pub(crate) const ERASURES: &str = "/api/erasures";
 /// One erasure.
 pub(crate) const ERASURE: &str = "/api/erasures/{erasure_id}";
+
+/// Backups of this server.
+pub(crate) const BACKUPS: &str = "/api/backups";
+/// One backup.
+pub(crate) const BACKUP: &str = "/api/backups/{backup_id}";
+/// Verifications of this server's log.
+pub(crate) const VERIFY: &str = "/api/verify";
+/// One verification.
+pub(crate) const VERIFICATION: &str = "/api/verify/{verification_id}";

@@ -17,5 +17,6 @@ pub mod problem;
 pub mod run;
 pub mod subagent;
 pub mod thread;
+pub mod upkeep;
 pub mod usage;
 pub mod usage_report;

@@ -39,6 +39,7 @@ use crate::{
     thread_history::ThreadHistory,
     tool_work::ToolWork,
     tools::Toolbox,
+    upkeep::Upkeep,
 };
 
 /// What a runtime is made of.
@@ -69,6 +70,7 @@ pub struct Runtime {
     /// One request at a time for each thread, so that two erasures of the same are one.
     erasing: Locks<ThreadId>,
     jobs: erase::Jobs,
+    upkeep: Upkeep,
 }
 
 impl Runtime {
@@ -91,6 +93,13 @@ impl Runtime {
         toolbox: Toolbox,
     ) -> Self {
         let config = parts.config;
+        let upkeep = Upkeep::new(
+            parts.log.clone(),
+            &parts.data_folder,
+            config.backups_folder(),
+            Arc::clone(&parts.clock),
+            Arc::clone(&parts.ids),
+        );
         let gate = config.subagent_runtime;
         let limits = AdmissionLimits { max_running: gate.max_running, queue_capacity: gate.queue_capacity };
         let max_total_per_run = config.subagents.max_total_per_run;
@@ -124,7 +133,13 @@ impl Runtime {
             starting: Locks::default(),
             erasing: Locks::default(),
             jobs: erase::Jobs::default(),
+            upkeep,
         }
+    }
+
+    /// Backups and verifications of the log in use.
+    pub const fn upkeep(&self) -> &Upkeep {
+        &self.upkeep
     }
 
     /// How full the gate for subagents is.
@@ -172,6 +187,7 @@ impl Runtime {
         self.stop.stop(StopCause::ShuttingDown);
         self.runs.close();
         self.runs.wait().await;
+        self.upkeep.shutdown().await;
     }
 
     /// The run, if this process works on it.

@@ -275,7 +275,7 @@ async fn a_backup_that_was_changed_is_named() {
         }
     };
     check(&backup, manifest("{", ""), "is not one that `remit backup` wrote");
-    check(&backup, manifest("\"format\": 1", "\"format\": 2"), "the backup has format 2");
+    check(&backup, manifest("\"format\": 2", "\"format\": 3"), "the backup has format 3");
     check(&backup, manifest("\"log_format\": 2", "\"log_format\": 9"), "could not use the log");
     check(&backup, manifest("\"position\": 100", "\"position\": 99"), "another number of events");
     check(&backup, manifest("\"commits\": 60", "\"commits\": 61"), "another number of commits");
