@@ -66,7 +66,7 @@ pub use codec::{
     DecodeError, EncodeError,
     typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
 };
-pub use condition::{Health, Stats};
+pub use condition::{CommitStats, Health, Histogram, Stats};
 pub use erase::{EraseError, run_hash};
 pub use foreign_json::{NESTING_MAX, TooDeep};
 pub use integrity::is_damage;

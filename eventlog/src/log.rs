@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::{
     append::{Append, AppendError, Appended},
     backup::{self, BackupError, BackupRequest, Manifest},
-    condition::{Condition, Health, Stats},
+    condition::{CommitStats, Condition, Health, Stats},
     engine::Engine,
     erase::{EraseError, run_hash},
     keyring::Keyring,
@@ -254,7 +254,7 @@ impl EventLog {
 
     /// Reads from a cursor on, for ever.
     pub fn subscribe(&self, from: SubscribeFrom) -> Subscription {
-        Subscription::new(self.clone(), self.0.head.clone(), from)
+        Subscription::new(self.clone(), self.0.head.clone(), self.0.condition.subscriber(), from)
     }
 
     /// Where the log ends, as proof for later that it went so far.
@@ -297,7 +297,12 @@ impl EventLog {
     /// Figures since the log was opened.
     pub fn stats(&self) -> Stats {
         let waiting = self.0.queue.as_ref().map_or(0, |queue| queue.max_capacity() - queue.capacity());
-        self.0.condition.stats(waiting as u64)
+        self.0.condition.stats(waiting as u64, WRITER_QUEUE as u64)
+    }
+
+    /// How commits were distributed since the log was opened.
+    pub fn commit_stats(&self) -> CommitStats {
+        self.0.condition.commit_stats()
     }
 
     /// Writes into the lock where this process listens, for whoever finds the folder held.

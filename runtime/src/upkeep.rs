@@ -90,6 +90,7 @@ pub struct Upkeep(Arc<Inner>);
 
 struct Inner {
     log: EventLog,
+    data: PathBuf,
     threads: PathBuf,
     backups: PathBuf,
     clock: Arc<dyn Clock>,
@@ -119,6 +120,7 @@ impl Upkeep {
     ) -> Self {
         Self(Arc::new(Inner {
             log,
+            data: data_folder.to_owned(),
             threads: data_folder.join(THREADS_FOLDER),
             backups,
             clock,
@@ -148,6 +150,11 @@ impl Upkeep {
         self.begin(JobKind::Verification { report: None }, |inner, job_id| {
             drop(tokio::task::spawn_blocking(move || inner.end(job_id, inner.verify(job_id, exported))));
         })
+    }
+
+    /// Space that is left on the disk of the data folder.
+    pub fn free_bytes(&self) -> io::Result<u64> {
+        eventlog::free_bytes(&self.0.data)
     }
 
     /// What was asked for last, the oldest first.
