@@ -11,6 +11,7 @@ mod ingest;
 mod lists;
 mod messages;
 mod metrics;
+mod order;
 mod replays;
 mod runs;
 mod slow_client;
