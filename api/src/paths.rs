@@ -77,6 +77,13 @@ pub(crate) const ERASURES: &str = "/api/erasures";
 /// One erasure.
 pub(crate) const ERASURE: &str = "/api/erasures/{erasure_id}";
 
+/// Exports of this server's log.
+pub(crate) const EXPORTS: &str = "/api/exports";
+/// One export.
+pub(crate) const EXPORT: &str = "/api/exports/{export_id}";
+/// A file of an export.
+pub(crate) const EXPORT_FILE: &str = "/api/exports/{export_id}/files/{name}";
+
 /// Backups of this server.
 pub(crate) const BACKUPS: &str = "/api/backups";
 /// One backup.

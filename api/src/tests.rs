@@ -7,6 +7,7 @@ mod delegations;
 mod edges;
 mod erasing;
 mod events;
+mod exports;
 mod ingest;
 mod lists;
 mod messages;

@@ -44,6 +44,20 @@ pub(crate) struct BackupPath {
     pub(crate) backup_id: JobId,
 }
 
+/// An export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExportPath {
+    pub(crate) export_id: JobId,
+}
+
+/// A file of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExportFilePath {
+    pub(crate) export_id: JobId,
+    /// As it was asked for: it may name anything.
+    pub(crate) name: String,
+}
+
 /// A verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerificationPath {
@@ -71,6 +85,19 @@ impl FromPath for ErasurePath {
 impl FromPath for BackupPath {
     fn from_path(params: &RawPathParams) -> Answer<Self> {
         Ok(Self { backup_id: id(params, "backup_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for ExportPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { export_id: id(params, "export_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for ExportFilePath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        let ExportPath { export_id } = ExportPath::from_path(params)?;
+        Ok(Self { export_id, name: id(params, "name", Ok)? })
     }
 }
 

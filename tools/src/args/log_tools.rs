@@ -49,7 +49,7 @@ pub(crate) struct VerifyArguments {
                         later is still in it."
 )]
 pub(crate) struct ExportArguments {
-    /// A folder that does not exist yet
+    /// A folder that does not exist yet; with --server, a name in the server's folder for backups
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Only this thread
