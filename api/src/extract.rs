@@ -9,7 +9,10 @@ mod query;
 
 pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
-    path::{ErasurePath, Path, RunPath, TaskPath, ThreadPath},
+    path::{
+        BackupPath, ErasurePath, ExportFilePath, ExportPath, Path, RunPath, TaskPath, ThreadPath,
+        VerificationPath,
+    },
     query::{
         CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogQuery,
         LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery,

@@ -1,15 +1,18 @@
 //! The routes together, over a log in memory and a runtime that plays scenarios.
 
 mod app;
+mod backups;
 mod cancelling;
 mod delegations;
 mod edges;
 mod erasing;
 mod events;
+mod exports;
 mod ingest;
 mod lists;
 mod messages;
 mod metrics;
+mod order;
 mod replays;
 mod runs;
 mod slow_client;

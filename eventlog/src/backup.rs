@@ -9,11 +9,13 @@
 //! {backup}/segments/{address}.seg  the record, without what is behind the head
 //! {backup}/keys/{n}/threads        the keys of threads and runs, wrapped by the master key
 //! {backup}/keys/{n}/master.key     the master key, if it was generated in the data folder
+//! {backup}/threads                 the files of threads, unless they are left out (`thread_files`)
 //! ```
 //!
 //! A second backup into the same folder adds what is new. It first writes behind what the manifest
 //! counts and into new files, then puts a new manifest in the place of the old one, and then removes
-//! the keys that were there before: a crash leaves the one backup or the other.
+//! the keys that were there before: a crash leaves the one backup or the other. The files of threads
+//! are copied anew each time; from the second backup on they are in `files/{n}`.
 //!
 //! The keys are copied last, so that none is missing that an event needs, and what was erased until
 //! then is not there. A master key from elsewhere is not copied; without it nobody can read the copy.
@@ -23,12 +25,20 @@
 
 use std::{
     io,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
+use jiff::Timestamp;
+
 use crate::{
-    ReadError, engine::EngineError, format::FormatError, open::OpenError, store::StoreError, verify,
-    verify::Damage,
+    ReadError,
+    engine::EngineError,
+    format::FormatError,
+    open::OpenError,
+    store::StoreError,
+    verify,
+    verify::{Damage, Progress},
 };
 
 mod check;
@@ -38,12 +48,14 @@ mod manifest;
 mod restore;
 #[cfg(test)]
 mod tests;
+mod thread_files;
 mod unfinished;
 
 pub use check::verify_backup;
 pub(crate) use copy::copy;
 pub use manifest::{FileEntry, Manifest, MasterKeyPlace};
 pub use restore::restore;
+pub use thread_files::{THREADS_FOLDER, ThreadFiles};
 
 /// Where the record is in a backup.
 const SEGMENTS_FOLDER: &str = "segments";
@@ -53,6 +65,17 @@ const KEYS_FOLDER: &str = "keys";
 const KEYS_FILE: &str = "threads";
 /// The master key in that folder.
 const MASTER_FILE: &str = "master.key";
+
+/// What is backed up besides the log, and whom to tell.
+pub struct BackupRequest<'a> {
+    /// When the backup is made.
+    pub taken_at: Timestamp,
+    /// The folder with the files of threads; none leaves them out.
+    pub threads: Option<&'a Path>,
+    /// Is told how far it is, and says whether to go on. A backup that is stopped is removed, or as it
+    /// was before.
+    pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
+}
 
 /// Why there is no backup, or no folder made of one. What was begun is removed again.
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +110,15 @@ pub enum BackupError {
         /// The folder.
         folder: PathBuf,
     },
+    /// The place is in the folder that is copied.
+    #[error("a backup cannot be made inside of {}, which it copies: name another folder", .folder.display())]
+    InsideItself {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Whoever asked for it wants it no more.
+    #[error("the backup was stopped before it was whole, and is removed")]
+    Stopped,
     /// The log has no folder, so there is nothing to copy keys from.
     #[error("a log without a folder cannot be backed up")]
     Unsupported,
@@ -171,6 +203,8 @@ impl BackupError {
             | Self::OtherLog { .. }
             | Self::Older { .. }
             | Self::NoBackup { .. }
+            | Self::InsideItself { .. }
+            | Self::Stopped
             | Self::Unsupported
             | Self::Io { .. }
             | Self::Read(_)

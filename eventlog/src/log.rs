@@ -10,13 +10,12 @@ use domain::{
     ids::{RunHash, RunId, ThreadId},
     redaction::Redactor,
 };
-use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     append::{Append, AppendError, Appended},
-    backup::{self, BackupError, Manifest},
-    condition::{Condition, Health, Stats},
+    backup::{self, BackupError, BackupRequest, Manifest},
+    condition::{CommitStats, Condition, Health, Stats},
     erase::{EraseError, run_hash},
     keyring::Keyring,
     lock::FolderLock,
@@ -32,7 +31,7 @@ use crate::{
     store::{LogStore, SegmentStore, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
-    verify::{self, ExportedHead, Progress, Report, VerifyError, VerifyRequest},
+    verify::{self, ExportedHead, Report, VerifyError, VerifyRequest},
     writer::{AppendRequest, EraseRequest, Request, WRITER_QUEUE, Writer},
 };
 
@@ -255,7 +254,7 @@ impl EventLog {
 
     /// Reads from a cursor on, for ever.
     pub fn subscribe(&self, from: SubscribeFrom) -> Subscription {
-        Subscription::new(self.clone(), self.0.head.clone(), from)
+        Subscription::new(self.clone(), self.0.head.clone(), self.0.condition.subscriber(), from)
     }
 
     /// Where the log ends, as proof for later that it went so far.
@@ -270,17 +269,12 @@ impl EventLog {
         verify::verify_live(store.on_segments().ok_or(VerifyError::Unsupported)?, request)
     }
 
-    /// Copies the log up to its present head into a new folder, with its keys, while others read and
-    /// write, or adds what is new to a backup of the same log. It takes as long as reading the whole log: call it outside of async code.
-    pub fn back_up(
-        &self,
-        target: &Path,
-        taken_at: Timestamp,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Manifest, BackupError> {
+    /// Copies the log up to its present head into a new folder, with its keys and the files of
+    /// threads, while others read and write, or adds what is new to a backup of the same log. It takes
+    /// as long as reading the whole log: call it outside of async code.
+    pub fn back_up(&self, target: &Path, request: BackupRequest<'_>) -> Result<Manifest, BackupError> {
         let store = self.store()?;
-        let store = store.on_segments().ok_or(BackupError::Unsupported)?;
-        backup::copy(store, target, taken_at, progress)
+        backup::copy(store.on_segments().ok_or(BackupError::Unsupported)?, target, request)
     }
 
     /// Whether the log takes writes.
@@ -301,7 +295,12 @@ impl EventLog {
     /// Figures since the log was opened.
     pub fn stats(&self) -> Stats {
         let waiting = self.0.queue.as_ref().map_or(0, |queue| queue.max_capacity() - queue.capacity());
-        self.0.condition.stats(waiting as u64)
+        self.0.condition.stats(waiting as u64, WRITER_QUEUE as u64)
+    }
+
+    /// How commits were distributed since the log was opened.
+    pub fn commit_stats(&self) -> CommitStats {
+        self.0.condition.commit_stats()
     }
 
     /// Writes into the lock where this process listens, for whoever finds the folder held.

@@ -31,6 +31,7 @@ use crate::{
     stream_id::StreamId,
 };
 
+mod far;
 mod faulty;
 pub(crate) mod segment_store;
 

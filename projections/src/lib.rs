@@ -42,6 +42,7 @@ pub use self::{
     views::{
         caps::{CapFilter, CapRow},
         card::TaskRef,
+        definitions::{RunDefinition, definitions_of_run},
         listing::{Listed, Listing},
         messages::{Feed, FeedError, FeedPage, FeedQuery},
         receipts::{ReceiptFilter, ReceiptRow},

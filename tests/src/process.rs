@@ -23,6 +23,7 @@ pub struct Remit {
     folder: tempfile::TempDir,
     /// What stands before the program on the command line.
     before: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 /// What came of a command.
@@ -55,7 +56,19 @@ impl Ended {
 impl Remit {
     /// The command at this path.
     pub fn new(program: &str) -> Self {
-        Self { program: PathBuf::from(program), folder: tempfile::tempdir().unwrap(), before: Vec::new() }
+        Self {
+            program: PathBuf::from(program),
+            folder: tempfile::tempdir().unwrap(),
+            before: Vec::new(),
+            environment: Vec::new(),
+        }
+    }
+
+    /// The same command, with this variable in its environment.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// The same command, run by another one: these words stand before it.
@@ -91,6 +104,7 @@ impl Remit {
                 command.env_remove(name);
             }
         }
+        command.envs(self.environment.iter().cloned());
         command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }

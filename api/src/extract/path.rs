@@ -4,7 +4,7 @@ use axum::{
     extract::{FromRequestParts, RawPathParams},
     http::request::Parts,
 };
-use domain::ids::{ErasureId, InvalidId, RunId, ThreadId, ToolCallId};
+use domain::ids::{ErasureId, InvalidId, JobId, RunId, ThreadId, ToolCallId};
 
 use crate::error::{Answer, ApiError};
 
@@ -38,6 +38,32 @@ pub(crate) struct ErasurePath {
     pub(crate) erasure_id: ErasureId,
 }
 
+/// A backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BackupPath {
+    pub(crate) backup_id: JobId,
+}
+
+/// An export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExportPath {
+    pub(crate) export_id: JobId,
+}
+
+/// A file of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExportFilePath {
+    pub(crate) export_id: JobId,
+    /// As it was asked for: it may name anything.
+    pub(crate) name: String,
+}
+
+/// A verification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VerificationPath {
+    pub(crate) verification_id: JobId,
+}
+
 /// Ids that can be read from a path.
 pub(crate) trait FromPath: Sized {
     /// Reads and checks the ids.
@@ -53,6 +79,31 @@ impl FromPath for ThreadPath {
 impl FromPath for ErasurePath {
     fn from_path(params: &RawPathParams) -> Answer<Self> {
         Ok(Self { erasure_id: id(params, "erasure_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for BackupPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { backup_id: id(params, "backup_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for ExportPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { export_id: id(params, "export_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for ExportFilePath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        let ExportPath { export_id } = ExportPath::from_path(params)?;
+        Ok(Self { export_id, name: id(params, "name", Ok)? })
+    }
+}
+
+impl FromPath for VerificationPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { verification_id: id(params, "verification_id", |text| text.parse())? })
     }
 }
 

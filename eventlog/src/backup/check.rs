@@ -1,8 +1,8 @@
 //! Proving that a backup is what was recorded, without a log.
 
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
-use super::{BackupError, Manifest, SEGMENTS_FOLDER, files};
+use super::{BackupError, Manifest, SEGMENTS_FOLDER, files, manifest::files_root, thread_files};
 use crate::{
     position::Position,
     segment::{SegmentError, Segments, Walk},
@@ -19,6 +19,7 @@ pub fn verify_backup(folder: &Path, request: VerifyRequest<'_>) -> Result<Report
     let report = verify_record(folder, &manifest, request)?;
     if report.is_whole() {
         manifest.files.iter().try_for_each(|file| files::check(folder, file))?;
+        thread_files::check(&files_root(folder, manifest.number()), &manifest)?;
     }
     Ok(report)
 }
@@ -37,7 +38,7 @@ pub(super) fn verify_record(
         return Err(Manifest::differs(folder, "it has another number of commits"));
     }
     if report.is_whole() || is_exported_behind {
-        let end = prove(&segments, Proven::BEGINNING, manifest.position, &mut |_| {})?;
+        let end = prove(&segments, Proven::BEGINNING, manifest.position, &mut |_| ControlFlow::Continue(()))?;
         if end.head != manifest.head() {
             return Err(Manifest::differs(folder, "the events end elsewhere, or with another chain"));
         }
@@ -64,7 +65,7 @@ pub(super) fn prove(
     segments: &Segments,
     from: Proven,
     until: Position,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Proven, BackupError> {
     let mut walk = Walk::new(segments.clone(), from.end, Some(from.head.position.next()));
     let mut proven = from;
@@ -87,7 +88,9 @@ pub(super) fn prove(
         let head = Head { position: commit.last, chain: commit.chain };
         let end = frame.header.address + frame.header.frame_bytes();
         proven = Proven { head, end, commits: proven.commits + 1 };
-        progress(Progress { position: head.position, head: until });
+        if progress(Progress { position: head.position, head: until }).is_break() {
+            return Err(BackupError::Stopped);
+        }
     }
     Ok(proven)
 }

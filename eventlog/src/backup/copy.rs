@@ -3,6 +3,7 @@
 use std::{
     fs::{self, DirBuilder},
     io::{Seek, SeekFrom, Write},
+    ops::ControlFlow,
     os::unix::fs::DirBuilderExt,
     path::Path,
 };
@@ -10,10 +11,12 @@ use std::{
 use jiff::Timestamp;
 
 use super::{
-    BackupError, FileEntry, KEYS_FILE, KEYS_FOLDER, MASTER_FILE, Manifest, MasterKeyPlace, SEGMENTS_FOLDER,
+    BackupError, BackupRequest, FileEntry, KEYS_FILE, KEYS_FOLDER, MASTER_FILE, Manifest, MasterKeyPlace,
+    SEGMENTS_FOLDER,
     check::{Proven, prove},
     files, io_error,
-    manifest::{self, keys_name},
+    manifest::{self, FILES_FOLDER, FIRST, files_root, keys_name},
+    thread_files::{self, THREADS_FOLDER, ThreadFiles},
     unfinished::Unfinished,
 };
 use crate::{
@@ -33,11 +36,11 @@ const OWNER_ONLY: u32 = 0o700;
 pub(crate) fn copy(
     store: &SegmentStore,
     target: &Path,
-    taken_at: Timestamp,
-    progress: &mut dyn FnMut(Progress),
+    request: BackupRequest<'_>,
 ) -> Result<Manifest, BackupError> {
+    let BackupRequest { taken_at, threads, progress } = request;
     let end = store.index().end();
-    let taking = Taking { store, head: end.head, end: end.end, taken_at };
+    let taking = Taking { store, head: end.head, end: end.end, taken_at, threads };
     if Manifest::is_in(target) {
         return taking.add_to(target, progress);
     }
@@ -54,17 +57,22 @@ struct Taking<'a> {
     /// The address behind the head.
     end: u64,
     taken_at: Timestamp,
+    /// The files of threads.
+    threads: Option<&'a Path>,
 }
 
+/// Is told how far a backup is, and says whether to go on.
+type Told<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
 impl Taking<'_> {
-    fn copy_to(&self, folder: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BackupError> {
+    fn copy_to(&self, folder: &Path, progress: &mut Told<'_>) -> Result<Manifest, BackupError> {
         create_folder(&folder.join(SEGMENTS_FOLDER))?;
         create_folder(&folder.join(KEYS_FOLDER))?;
-        self.take(folder, &[], Proven::BEGINNING, 1, progress)
+        self.take(folder, &[], Proven::BEGINNING, FIRST, progress)
     }
 
     /// Adds to what is there, once it is known to be the beginning of this log.
-    fn add_to(&self, folder: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Manifest, BackupError> {
+    fn add_to(&self, folder: &Path, progress: &mut Told<'_>) -> Result<Manifest, BackupError> {
         let before = Manifest::read(folder)?;
         let other = || BackupError::OtherLog { folder: folder.to_owned() };
         let same = match before.position {
@@ -83,7 +91,7 @@ impl Taking<'_> {
         let number = before.keys_number().unwrap_or_default() + 1;
         let kept: Vec<FileEntry> = before.segments().cloned().collect();
         let manifest = self.take(folder, &kept, from, number, progress)?;
-        remove_other_keys(folder, number)?;
+        remove_others(folder, number)?;
         Ok(manifest)
     }
 
@@ -92,8 +100,8 @@ impl Taking<'_> {
         folder: &Path,
         kept: &[FileEntry],
         from: Proven,
-        keys_number: u64,
-        progress: &mut dyn FnMut(Progress),
+        number: u64,
+        progress: &mut Told<'_>,
     ) -> Result<Manifest, BackupError> {
         let segments = self.store.segments();
         let mut files = Vec::new();
@@ -105,9 +113,17 @@ impl Taking<'_> {
         // The copy is what is proven.
         let copied = Segments::open(&folder.join(SEGMENTS_FOLDER)).map_err(StoreError::from)?;
         let proven = prove(&copied, from, self.head.position, progress)?;
+        let told = Progress { position: self.head.position, head: self.head.position };
+        let root = files_root(folder, number);
+        let copied = match self.threads {
+            Some(from) => Some(copy_thread_files(from, &root, number, &mut || progress(told))?),
+            None => None,
+        };
         // The keys come last: see the module.
-        let (master_key, keys) = copy_keys(self.store.keyring(), folder, keys_number)?;
+        let (master_key, keys) = copy_keys(self.store.keyring(), folder, number)?;
         files.extend(keys);
+        let threads: Option<ThreadFiles> =
+            copied.map(|copied| copied.finish(&root, self.store.keyring())).transpose()?;
         let manifest = Manifest {
             format: manifest::FORMAT,
             log_format: format::FORMAT_VERSION,
@@ -118,6 +134,7 @@ impl Taking<'_> {
             taken_at: self.taken_at,
             master_key,
             files,
+            threads,
         };
         manifest.write(folder)?;
         Ok(manifest)
@@ -197,11 +214,29 @@ fn copy_keys(
     Ok((place, [Some(keys), master].into_iter().flatten()))
 }
 
-/// Removes the keys of the backups before.
-fn remove_other_keys(folder: &Path, number: u64) -> Result<(), BackupError> {
-    let keys_folder = folder.join(KEYS_FOLDER);
-    let remove = || {
-        for entry in fs::read_dir(&keys_folder)? {
+/// Copies the files of threads. What an attempt before has left is removed.
+fn copy_thread_files(
+    from: &Path,
+    root: &Path,
+    number: u64,
+    may_go_on: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<thread_files::Copied, BackupError> {
+    if number != FIRST {
+        if root.exists() {
+            fs::remove_dir_all(root).map_err(io_error("remove", root))?;
+        }
+        create_folder(root)?;
+    }
+    thread_files::copy(from, root, may_go_on)
+}
+
+/// Removes the keys and the files of threads of the backups before.
+fn remove_others(folder: &Path, number: u64) -> Result<(), BackupError> {
+    let remove = |within: &Path| {
+        if !within.exists() {
+            return Ok(());
+        }
+        for entry in fs::read_dir(within)? {
             let entry = entry?;
             if entry.file_name().to_str() != Some(&number.to_string()) {
                 fs::remove_dir_all(entry.path())?;
@@ -209,7 +244,17 @@ fn remove_other_keys(folder: &Path, number: u64) -> Result<(), BackupError> {
         }
         Ok(())
     };
-    remove().map_err(io_error("remove the keys of the backup before from", &keys_folder))
+    for within in [folder.join(KEYS_FOLDER), folder.join(FILES_FOLDER)] {
+        remove(&within).map_err(io_error("remove the backup before from", &within))?;
+    }
+    let (threads, list) = (folder.join(THREADS_FOLDER), folder.join(thread_files::LIST_FILE));
+    if threads.exists() {
+        fs::remove_dir_all(&threads).map_err(io_error("remove", &threads))?;
+    }
+    if list.exists() {
+        fs::remove_file(&list).map_err(io_error("remove", &list))?;
+    }
+    Ok(())
 }
 
 fn create_folder(folder: &Path) -> Result<(), BackupError> {

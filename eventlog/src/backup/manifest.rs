@@ -3,13 +3,13 @@
 use std::{
     fs::{self, File},
     io::Write as _,
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{BackupError, KEYS_FILE, KEYS_FOLDER, MASTER_FILE, SEGMENTS_FOLDER, io_error};
+use super::{BackupError, KEYS_FILE, KEYS_FOLDER, MASTER_FILE, SEGMENTS_FOLDER, ThreadFiles, io_error};
 use crate::{
     chain::Hash,
     format::{self, FormatError},
@@ -17,10 +17,14 @@ use crate::{
     store::Head,
 };
 
-/// The format of backups that this program writes, and the only one that it reads. Format 1 had
-/// every record and index entry by itself.
-pub(super) const FORMAT: u32 = 2;
+/// The format of backups that this program writes, and the only one that it reads. Formats 1
+/// and 2 had every record and index entry by itself.
+pub(super) const FORMAT: u32 = 3;
 const MANIFEST_FILE: &str = "manifest.json";
+/// The number of a new backup; each that is added has the next.
+pub(super) const FIRST: u64 = 1;
+/// Where the files of threads are once a backup was added to.
+pub(super) const FILES_FOLDER: &str = "files";
 /// What a manifest is called until it is whole.
 const UNFINISHED_FILE: &str = "manifest.json.new";
 
@@ -45,8 +49,11 @@ pub struct Manifest {
     pub taken_at: Timestamp,
     /// Where the master key is.
     pub master_key: MasterKeyPlace,
-    /// The files.
+    /// The files of the log.
     pub files: Vec<FileEntry>,
+    /// The files of threads; absent when they were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<ThreadFiles>,
 }
 
 /// Where the master key of a backup is.
@@ -162,6 +169,11 @@ impl Manifest {
         name.strip_prefix(KEYS_FOLDER)?.strip_prefix('/')?.split('/').next()?.parse().ok()
     }
 
+    /// Which backup into this folder it is.
+    pub(super) fn number(&self) -> u64 {
+        self.keys_number().unwrap_or(FIRST)
+    }
+
     /// The keys.
     pub(super) fn keys(&self, folder: &Path) -> Result<&FileEntry, BackupError> {
         let number = self.keys_number().unwrap_or_default();
@@ -205,4 +217,10 @@ fn differs(path: &Path, what: &str) -> BackupError {
 /// The name of a file of keys.
 pub(super) fn keys_name(number: u64, file: &str) -> String {
     format!("{KEYS_FOLDER}/{number}/{file}")
+}
+
+/// Where the files of threads are in a backup: beside the manifest, or, where one was added to, in a
+/// folder with a number.
+pub(super) fn files_root(folder: &Path, number: u64) -> PathBuf {
+    if number == FIRST { folder.to_owned() } else { folder.join(FILES_FOLDER).join(number.to_string()) }
 }

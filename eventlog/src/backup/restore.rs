@@ -2,7 +2,10 @@
 
 use std::{fs, path::Path};
 
-use super::{BackupError, KEYS_FILE, MASTER_FILE, Manifest, files, io_error, unfinished::Unfinished};
+use super::{
+    BackupError, KEYS_FILE, MASTER_FILE, Manifest, files, io_error, manifest::files_root, thread_files,
+    unfinished::Unfinished,
+};
 use crate::{
     format,
     open::{self, KEYS_FOLDER, LOG_FOLDER, WATERMARK_FILE, recover},
@@ -33,6 +36,8 @@ pub fn restore(
     }
     copy_keys(backup, &manifest, &unfinished.folder)?;
     write_log(backup, &manifest, &unfinished.folder)?;
+    let files = files_root(backup, manifest.number());
+    thread_files::restore(&files, &manifest, &unfinished.folder)?;
     note_head(&manifest, &unfinished.folder)?;
     let request = VerifyRequest { exported: Some(manifest.head().into()), progress: Some(progress) };
     let report = match verify::verify_folder(&unfinished.folder, options, request) {

@@ -44,6 +44,8 @@ pub struct SegmentStore {
     index: Index,
     keyring: Arc<Keyring>,
     writing: Mutex<Writing>,
+    /// The position before the first; zero but in tests of large numbers.
+    pub(super) begins_after: Position,
 }
 
 struct Writing {
@@ -59,7 +61,7 @@ impl SegmentStore {
     /// A log whose index has every commit of the record, which ends at the appender.
     pub(crate) fn new(segments: Segments, index: Index, appender: Appender, keyring: Arc<Keyring>) -> Self {
         let writing = Mutex::new(Writing { appender, frame: Vec::new() });
-        Self { segments, index, keyring, writing }
+        Self { segments, index, keyring, writing, begins_after: Position::ZERO }
     }
 
     /// A log in memory, with its keys.
@@ -119,7 +121,7 @@ impl SegmentStore {
         #[cfg(test)]
         self.segments.meet(crate::segment::faulty::Moment::Read)?;
         let head = self.index.end().head.position;
-        let mut next = after.next();
+        let mut next = after.max(self.begins_after).next();
         while next <= head {
             let located = self.index.locate(next)?.ok_or(StoreError::MissingEvent { position: next })?;
             let Some(bytes) = &located.frame else {

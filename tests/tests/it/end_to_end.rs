@@ -9,6 +9,7 @@ mod cut_streams;
 mod damaged_log;
 mod delegation_caps;
 mod demo_folders;
+mod drained_shutdown;
 mod erase_command;
 mod exports;
 mod held_folder;
@@ -28,6 +29,7 @@ mod stream_cursors;
 mod tail_command;
 mod task_results;
 mod tool_arguments;
+mod upkeep;
 mod usage;
 
 use crate::remit;

@@ -14,6 +14,8 @@ mod full_disk;
 mod histories;
 #[cfg(test)]
 mod index;
+#[cfg(test)]
+mod text;
 
 /// The command that was built together with these tests.
 #[cfg(test)]

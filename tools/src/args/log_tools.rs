@@ -17,7 +17,8 @@ use super::{Selection, count, moment};
                         remit verify --against head.json      and notices if its end was removed since\n  \
                         remit verify ./backup                 a backup instead of the data folder\n  \
                         remit verify ./audit --key 5f3c…      an export, offline, signed by the key that you know\n  \
-                        remit verify ./audit --against ./old  and notices if the log's end was removed since then\n\n\
+                        remit verify ./audit --against ./old  and notices if the log's end was removed since then\n  \
+                        remit verify --server 127.0.0.1:8700  the log of a running server\n\n\
                         Exit code 5 says that something is wrong; the first bad position is named."
 )]
 pub(crate) struct VerifyArguments {
@@ -48,7 +49,7 @@ pub(crate) struct VerifyArguments {
                         later is still in it."
 )]
 pub(crate) struct ExportArguments {
-    /// A folder that does not exist yet
+    /// A folder that does not exist yet; with --server, a name in the server's folder for backups
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Only this thread
@@ -176,15 +177,19 @@ pub(crate) struct DoctorArguments {
 /// `remit backup`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  remit backup --out /backups/2026-11-30\n\nThe backup has the log and the keys of its \
-                        threads, without those that were erased. A master key that was generated in the data folder \
-                        is in it too, so that it can be restored: keep such a backup where nobody else can read it. \
-                        The files of threads, in {data}/threads, are not in it."
+    after_help = "Examples:\n  remit backup --out /backups/2026-11-30\n  remit backup --server 127.0.0.1:8700 --out monday     \
+                        of a running server, in its folder server.backups\n\nThe backup has the log, the keys of its \
+                        threads, without those that were erased, and the files of threads, each as it was at some moment \
+                        during the backup. Files are plain in it. A master key that was generated in the data folder is in \
+                        it too, so that it can be restored: keep such a backup where nobody else can read it."
 )]
 pub(crate) struct BackupArguments {
-    /// A folder that does not exist yet
+    /// A folder that does not exist yet; with --server, its name
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Leave out the files of threads
+    #[arg(long)]
+    pub(crate) without_files: bool,
 }
 
 /// `remit restore`.

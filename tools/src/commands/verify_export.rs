@@ -79,7 +79,8 @@ fn advice(damage: &ExportDamage) -> &'static str {
             | DamageKind::KeyLost
             | DamageKind::HeadBehind { .. }
             | DamageKind::HeadDiffers
-            | DamageKind::Journal { .. } => "get the export again from whoever made it",
+            | DamageKind::Segment { .. }
+            | DamageKind::IndexUnusable { .. } => "get the export again from whoever made it",
         },
         ExportDamage::File { .. } | ExportDamage::FileMissing { .. } | ExportDamage::Manifest { .. } => {
             "get the export again from whoever made it"

@@ -39,7 +39,7 @@ fn one(screen: Screen, record: &EventRecord) -> String {
         paint(&bold(&printable::line(&name), screen.colours), tone, screen.colours),
         paint(&place, Tone::Dim, screen.colours)
     )];
-    lines.extend(said(record, &content).lines().map(|line| format!("{INDENT}{line}")));
+    lines.extend(said(record, &content).lines().map(|line| format!("{INDENT}{line}").trim_end().to_owned()));
     lines.extend(calls(&content).map(|call| format!("{INDENT}{}", paint(&call, Tone::Busy, screen.colours))));
     lines.join("\n")
 }

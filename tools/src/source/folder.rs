@@ -8,8 +8,9 @@ use anyhow::Context as _;
 use api::records;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
 use domain::{
-    ids::{DelegationId, RunId, ThreadId, ToolCallId},
+    ids::{RunId, ThreadId, ToolCallId},
     pricing::Prices,
+    task_ref,
 };
 use eventlog::{EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
@@ -154,23 +155,18 @@ impl Folder {
             after: Seq::new(page.after_seq),
             limit: page.limit,
         };
-        let events = match &page.task {
-            None => event_page(&self.log, &query),
-            Some(task) => {
-                query.filter.delegation_id = task.parse::<DelegationId>().ok();
-                let of_ours = query.filter.delegation_id.map(|_| event_page(&self.log, &query)).transpose();
-                match of_ours.context("could not read the events")? {
-                    Some(events) if !events.is_empty() => Ok(events),
-                    // A provider may use UUIDs too.
-                    Some(_) | None => {
-                        query.filter.delegation_id = None;
-                        query.filter.task_id = Some(ToolCallId::new(task.as_str())?);
-                        event_page(&self.log, &query)
-                    }
-                }
+        let task = page.task.as_deref().map(ToolCallId::new).transpose()?;
+        let mut events = Vec::new();
+        for wanted in
+            task_ref::wanted(task.as_ref(), |ours| (Some(ours), None), |theirs| (None, Some(theirs)))
+        {
+            (query.filter.delegation_id, query.filter.task_id) = wanted.unwrap_or_default();
+            events = event_page(&self.log, &query).context("could not read the events")?;
+            if !events.is_empty() {
+                break;
             }
-        };
-        events.context("could not read the events")
+        }
+        Ok(events)
     }
 
     pub(super) fn ledger(

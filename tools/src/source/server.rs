@@ -1,6 +1,7 @@
 //! Answers from a running server, over HTTP.
 
 mod lists;
+mod upkeep;
 
 use std::time::Duration;
 
