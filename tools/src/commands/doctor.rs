@@ -69,7 +69,7 @@ pub(super) async fn doctor(context: &Context, arguments: &DoctorArguments) -> an
 /// Asks a server how it is. What is wrong with a folder is seen when nobody has it open.
 async fn ask_server(context: &Context, url: &str, arguments: &DoctorArguments) -> anyhow::Result<Exit> {
     if arguments.repair {
-        let refusal = Failure::usage("a journal is repaired in the data folder, which a server has open");
+        let refusal = Failure::usage("a record is repaired in the data folder, which a server has open");
         return Err(refusal.hint("stop the server, and leave out --server").into());
     }
     let server = Server::new(url)?;

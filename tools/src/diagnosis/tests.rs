@@ -23,7 +23,6 @@ fn config(folder: &Path) -> Config {
 /// A closed data folder with three events, one commit each.
 pub(crate) async fn filled() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    // Opening again cuts the unused end off the journal.
     for number in 1..=4_u128 {
         let log: EventLog = open_log(&config(folder.path())).await.unwrap();
         if number <= 3 {
@@ -60,16 +59,23 @@ fn look(folder: &Path) -> Diagnosis {
     diagnose(folder, &Options::default())
 }
 
-/// The last journal of the log, and its bytes.
-pub(crate) fn journal(folder: &Path) -> (std::path::PathBuf, Vec<u8>) {
-    let entries = fs::read_dir(folder.join("log")).unwrap().map(|entry| entry.unwrap().path());
-    let path = entries.filter(|path| path.extension().is_some_and(|end| end == "jnl")).max().unwrap();
+/// The segment of the log, and what is written in it, without the zeros behind.
+pub(crate) fn segment(folder: &Path) -> (std::path::PathBuf, Vec<u8>) {
+    let path = folder.join("log/segments/0000000000000000.seg");
     let bytes = fs::read(&path).unwrap();
-    (path, bytes)
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    (path, bytes[..end].to_vec())
 }
 
-/// The beginning of a batch that was never acknowledged.
-pub(crate) const TORN: [u8; 15] = [1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9, 9];
+/// Writes the beginning of a segment, and zeros behind it.
+fn lay_out(path: &Path, bytes: &[u8]) {
+    let mut segment = vec![0; 1024 * 1024];
+    segment[..bytes.len()].copy_from_slice(bytes);
+    fs::write(path, segment).unwrap();
+}
+
+/// The beginning of a commit that was never acknowledged.
+pub(crate) const TORN: [u8; 15] = *b"RMTFRAME\0\x01\0\0\0\0\x09";
 
 #[track_caller]
 fn check(folder: &Path, check: &str, state: State, exit: Exit, found: &str, advice: &str) {
@@ -91,7 +97,7 @@ async fn a_whole_folder_is_healthy_and_a_held_one_names_its_holder() {
     let diagnosis = look(folder.path());
     assert_eq!(diagnosis.exit(), Exit::Done);
     let checks: Vec<_> = diagnosis.findings.iter().map(|finding| finding.check).collect();
-    assert_eq!(checks, ["lock", "journal", "format", "keys", "head", "log", "erasures", "views", "disk"]);
+    assert_eq!(checks, ["lock", "record", "format", "keys", "head", "log", "erasures", "views", "disk"]);
     let log = open_log(&config(folder.path())).await.unwrap();
     log.announce("http://127.0.0.1:8700").unwrap();
     check(folder.path(), "lock", State::Problem, Exit::Refused, "has the folder open", "--server http");
@@ -122,16 +128,16 @@ async fn keys_that_were_put_back_revive_nothing_unnoticed() {
 #[tokio::test]
 async fn a_torn_end_can_be_cut_and_a_lost_one_cannot() {
     let folder = filled().await;
-    let (path, whole) = journal(folder.path());
-    fs::write(&path, [&whole[..], &TORN].concat()).unwrap();
-    check(folder.path(), "journal", State::Warning, Exit::Done, "a torn end of 15 B", "doctor --repair");
-    fs::write(&path, &whole[..whole.len() - 3]).unwrap();
+    let (path, whole) = segment(folder.path());
+    lay_out(&path, &[&whole[..], &TORN].concat());
+    check(folder.path(), "record", State::Warning, Exit::Done, "a torn end of 15 B", "doctor --repair");
+    lay_out(&path, &whole[..whole.len() - 3]);
     let lost = "ends at position 2, and had durably reached 3";
     check(folder.path(), "head", State::Problem, Exit::Integrity, lost, "restore BACKUP");
     let mut damaged = whole.clone();
     damaged[whole.len() / 2] ^= 1;
-    fs::write(&path, damaged).unwrap();
-    check(folder.path(), "journal", State::Problem, Exit::Integrity, "is damaged at byte", "restore BACKUP");
+    lay_out(&path, &damaged);
+    check(folder.path(), "record", State::Problem, Exit::Integrity, "is damaged at byte", "restore BACKUP");
 }
 
 #[tokio::test]

@@ -85,24 +85,24 @@ fn copy_folder(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// The last journal of the log.
-fn journal(remit: &Remit) -> PathBuf {
-    let entries = fs::read_dir(remit.data().join("log")).unwrap().map(|entry| entry.unwrap().path());
-    entries.filter(|path| path.extension().is_some_and(|end| end == "jnl")).max().unwrap()
+/// The segment that a small log is in.
+fn segment(remit: &Remit) -> PathBuf {
+    remit.data().join("log/segments/0000000000000000.seg")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_doctor_says_what_is_wrong_and_cuts_what_was_never_acknowledged() {
     let remit = filled().await;
-    // Opening the log for reading cuts the unused end off its journal.
     let ledger = json(&remit, &["ledger"]).await;
     let healthy = json(&remit, &["doctor"]).await;
     assert_eq!((&healthy["healthy"], &healthy["repaired"]), (&true.into(), &Value::Null));
 
-    let whole = fs::read(journal(&remit)).unwrap();
-    // The beginning of a batch that was never acknowledged.
-    let torn = [&whole[..], &[1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9, 9]].concat();
-    fs::write(journal(&remit), &torn).unwrap();
+    let whole = fs::read(segment(&remit)).unwrap();
+    let end = whole.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    // The beginning of a commit that was never acknowledged.
+    let mut torn = whole.clone();
+    torn[end..end + 15].copy_from_slice(b"RMTFRAME\0\x01\0\0\0\0\x09");
+    fs::write(segment(&remit), &torn).unwrap();
     let told = remit.run(&["doctor"]).await.exited(0);
     assert!(
         told.stdout.contains("a torn end of 15 B") && told.stdout.contains("--repair"),
@@ -112,26 +112,29 @@ async fn the_doctor_says_what_is_wrong_and_cuts_what_was_never_acknowledged() {
     let unasked = remit.run(&["doctor", "--repair"]).await.exited(4);
     assert!(unasked.stderr.contains("15 bytes behind them go"), "{}", unasked.stderr);
     assert!(unasked.stderr.contains("--yes"), "{}", unasked.stderr);
-    assert_eq!(fs::read(journal(&remit)).unwrap(), torn);
+    assert_eq!(fs::read(segment(&remit)).unwrap(), torn);
     let repaired = json(&remit, &["doctor", "--repair", "--yes"]).await;
     assert_eq!((&repaired["healthy"], &repaired["repaired"]["cut_bytes"]), (&true.into(), &15.into()));
     assert_eq!(
         fs::read(repaired["repaired"]["kept"].as_str().map(|kept| remit.folder().join(kept)).unwrap())
             .unwrap(),
-        torn[whole.len()..]
+        torn[end..end + 15]
     );
     assert_eq!(json(&remit, &["ledger"]).await, ledger);
 
     // What was acknowledged is never cut.
-    let cut = fs::read(journal(&remit)).unwrap();
-    fs::write(journal(&remit), &cut[..cut.len() - 3]).unwrap();
+    let cut = fs::read(segment(&remit)).unwrap();
+    assert_eq!(cut, whole);
+    let mut lost_end = cut.clone();
+    lost_end[end - 3..end].fill(0);
+    fs::write(segment(&remit), &lost_end).unwrap();
     let lost = remit.run(&["doctor"]).await.exited(5);
     assert!(lost.stdout.contains("events are lost") && lost.stdout.contains("restore"), "{}", lost.stdout);
     remit.run(&["doctor", "--repair", "--yes"]).await.exited(5);
     remit.run(&["verify"]).await.exited(5);
     remit.run(&["ledger"]).await.exited(5);
-    assert_eq!(fs::read(journal(&remit)).unwrap().len(), cut.len() - 3);
-    fs::write(journal(&remit), &cut).unwrap();
+    assert_eq!(fs::read(segment(&remit)).unwrap(), lost_end);
+    fs::write(segment(&remit), &cut).unwrap();
 
     let served = remit.serve(&[]).await;
     let held = remit.run(&["doctor", "--json"]).await.exited(4).json();
