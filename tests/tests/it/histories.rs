@@ -147,13 +147,15 @@ async fn every_state_is_what_it_was_at_that_moment() {
             };
             log.append(append).await.unwrap();
         }
+        let views = projections::Projections::in_memory(log.clone()).unwrap();
+        views.catch_up().unwrap();
         let mut replay = ThreadReplay::default();
         for event in log.read_stream(&stream, Seq::ZERO, usize::MAX).unwrap() {
             replay.take(&eventlog::decode(&event).unwrap());
             if event.seq.get().is_multiple_of(5) {
-                let runs = as_of::runs_as_of(&log, &thread_id, event.seq).unwrap();
+                let runs = as_of::runs_as_of(&views, &thread_id, event.seq, None, usize::MAX).unwrap();
                 assert_eq!(replay.runs(), runs.iter().collect::<Vec<_>>(), "{} {}", history.name, event.seq);
-                let ledger = as_of::ledger_as_of(&log, &thread_id, None, event.seq).unwrap();
+                let ledger = as_of::ledger_as_of(&views, &thread_id, None, event.seq).unwrap();
                 assert_eq!(replay.delegations(), ledger.iter().collect::<Vec<_>>());
             }
         }
