@@ -70,13 +70,10 @@ fn every_history_is_what_its_agents_ask_for() {
 
 /// Whether the event is an outcome without which the rest does not follow.
 fn is_outcome(event: &Event) -> bool {
-    match event {
-        Event::Model(ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_)) => true,
-        Event::Subagent(SubagentEvent::Message(captured)) => {
-            matches!(captured.message, Message::Assistant(_) | Message::Tool(_))
-        }
-        _ => false,
+    if let Event::Subagent(SubagentEvent::Message(captured)) = event {
+        return matches!(captured.message, Message::Assistant(_) | Message::Tool(_));
     }
+    matches!(event, Event::Model(ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_)))
 }
 
 #[test]
@@ -100,16 +97,17 @@ fn an_end_that_says_something_else_is_named() {
         let facts = history.facts();
         for at in 0..facts.len() {
             let mut changed = facts.clone();
-            let who = match &mut changed[at].event {
-                Event::Run(RunEvent::Ended(end)) => {
-                    end.result.insert_str(0, "Not ");
-                    "lead"
-                }
-                Event::Subagent(SubagentEvent::Ended(end)) if end.result.is_some() => {
-                    end.result = Some("Something else.".to_owned());
-                    "subagent"
-                }
-                _ => continue,
+            let event = &mut changed[at].event;
+            let who = if let Event::Run(RunEvent::Ended(end)) = event {
+                end.result.insert_str(0, "Not ");
+                "lead"
+            } else if let Event::Subagent(SubagentEvent::Ended(end)) = event
+                && end.result.is_some()
+            {
+                end.result = Some("Something else.".to_owned());
+                "subagent"
+            } else {
+                continue;
             };
             let difference = recheck(&changed).unwrap_err();
             assert_eq!((difference.seq, difference.who), (facts[at].seq, who), "{difference}");
