@@ -11,11 +11,11 @@ pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
     path::{
         BackupPath, ErasurePath, ExportFilePath, ExportPath, Path, RunPath, TaskPath, ThreadPath,
-        VerificationPath,
+        VerificationPath, ViewPath,
     },
     query::{
         CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogQuery,
-        LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery,
-        ReplayQuery, RunsQuery, UsageParameters, whole_number,
+        LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, ParkedQuery, PartQuery, Query,
+        ReceiptsQuery, ReplayQuery, RunsQuery, UsageParameters, whole_number,
     },
 };

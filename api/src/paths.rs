@@ -71,6 +71,12 @@ pub(crate) const SUBAGENTS: &str = "/api/subagents";
 pub(crate) const USAGE: &str = "/api/usage";
 /// Where the views stand.
 pub(crate) const PROJECTIONS: &str = "/api/projections";
+/// Make all views again.
+pub(crate) const PROJECTIONS_REBUILD: &str = "/api/projections/rebuild";
+/// Make one view again.
+pub(crate) const PROJECTION_REBUILD: &str = "/api/projections/{name}/rebuild";
+/// What a view passed over.
+pub(crate) const PROJECTION_PARKED: &str = "/api/projections/{name}/parked";
 
 /// Erasures.
 pub(crate) const ERASURES: &str = "/api/erasures";

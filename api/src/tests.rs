@@ -13,6 +13,7 @@ mod lists;
 mod messages;
 mod metrics;
 mod order;
+mod projections;
 mod replays;
 mod runs;
 mod slow_client;

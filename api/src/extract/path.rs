@@ -64,6 +64,12 @@ pub(crate) struct VerificationPath {
     pub(crate) verification_id: JobId,
 }
 
+/// A view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ViewPath {
+    pub(crate) name: String,
+}
+
 /// Ids that can be read from a path.
 pub(crate) trait FromPath: Sized {
     /// Reads and checks the ids.
@@ -104,6 +110,15 @@ impl FromPath for ExportFilePath {
 impl FromPath for VerificationPath {
     fn from_path(params: &RawPathParams) -> Answer<Self> {
         Ok(Self { verification_id: id(params, "verification_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for ViewPath {
+    /// Any text: whether there is such a view is found out by whoever looks.
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        let found = params.iter().find(|(key, _)| *key == "name");
+        let (_, name) = found.ok_or_else(|| ApiError::invalid("name", "part of the path"))?;
+        Ok(Self { name: name.to_owned() })
     }
 }
 

@@ -86,8 +86,7 @@ impl Server {
         match at {
             At::Now => Ok(self.projections.card_head(&path.thread_id, &path.run_id, task)?),
             At::Then(seq) => {
-                let card = as_of::card_as_of(&self.log, &path.thread_id, &path.run_id, task, seq)?;
-                Ok(card.map(|card| card.head))
+                Ok(as_of::card_head_as_of(&self.projections, &path.thread_id, &path.run_id, task, seq)?)
             }
         }
     }
@@ -97,7 +96,9 @@ impl Server {
         for task in domain::task_ref::meanings(&path.task_id, ours, theirs) {
             let found = match at {
                 At::Now => self.projections.card(&path.thread_id, &path.run_id, &task)?,
-                At::Then(seq) => as_of::card_as_of(&self.log, &path.thread_id, &path.run_id, &task, seq)?,
+                At::Then(seq) => {
+                    as_of::card_as_of(&self.projections, &path.thread_id, &path.run_id, &task, seq)?
+                }
             };
             if let Some(card) = found {
                 return Ok(convert::card::to_wire(card));

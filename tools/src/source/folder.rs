@@ -128,7 +128,7 @@ impl Folder {
     pub(super) fn runs_as_of(&self, thread_id: &str, seq: u64) -> anyhow::Result<Vec<Run>> {
         let thread_id = thread_id.parse()?;
         self.check_moment(&thread_id, seq)?;
-        let rows = as_of::runs_as_of(&self.log, &thread_id, Seq::new(seq))?;
+        let rows = as_of::runs_as_of(&self.projections, &thread_id, Seq::new(seq), None, usize::MAX)?;
         Ok(rows.into_iter().map(records::run).collect())
     }
 
@@ -180,7 +180,7 @@ impl Folder {
         let entries = match seq {
             Some(seq) => {
                 self.check_moment(&thread_id, seq)?;
-                as_of::ledger_as_of(&self.log, &thread_id, run_id.as_ref(), Seq::new(seq))?
+                as_of::ledger_as_of(&self.projections, &thread_id, run_id.as_ref(), Seq::new(seq))?
             }
             None => {
                 self.projections.ledger(&thread_id, run_id.as_ref()).context("could not read the ledger")?
@@ -196,7 +196,7 @@ impl Folder {
         let card = match seq {
             Some(seq) => {
                 self.check_moment(&thread_id, seq)?;
-                as_of::card_as_of(&self.log, &thread_id, &run_id, &wanted, Seq::new(seq))?
+                as_of::card_as_of(&self.projections, &thread_id, &run_id, &wanted, Seq::new(seq))?
             }
             None => self.projections.card(&thread_id, &run_id, &wanted).context("could not read the card")?,
         };

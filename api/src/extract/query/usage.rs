@@ -36,6 +36,7 @@ impl FromQuery for UsageParameters {
         "after",
         "as_of",
         "min_seq",
+        "min_position",
     ];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
@@ -49,7 +50,8 @@ impl FromQuery for UsageParameters {
             group_by: axes(parameters)?,
         };
         let moment = Moment::from_query(parameters)?;
-        if query.thread_id.is_none() && moment != Moment::default() {
+        let names_event = moment.as_of.is_some() || moment.min_seq.is_some();
+        if query.thread_id.is_none() && names_event {
             return Err(ApiError::invalid(
                 "thread_id",
                 "given with as_of and min_seq, which name its events",
