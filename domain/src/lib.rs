@@ -14,6 +14,7 @@ pub mod digest;
 pub mod event;
 pub mod guard;
 pub mod ids;
+pub mod kept_output;
 pub mod ledger;
 pub mod limits;
 pub mod message;

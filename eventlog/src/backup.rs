@@ -11,6 +11,7 @@
 //! {backup}/idempotency      every idempotency key
 //! {backup}/keys/threads     the keys of threads and runs, wrapped by the master key
 //! {backup}/keys/master.key  the master key, if it was generated in the data folder
+//! {backup}/blobs            blobs, sealed as they are (see `blob`)
 //! ```
 //!
 //! The first three are pairs of a key and a value of the log's keyspaces (`entries`). The keys are

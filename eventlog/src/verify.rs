@@ -12,6 +12,7 @@ use std::{fmt, path::Path};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    blob::{self, BlobDigest, BlobFault, Blobs},
     chain::Hash,
     engine::{Engine, EngineError},
     keyring::Keyring,
@@ -86,6 +87,8 @@ pub struct Report {
     pub streams: u64,
     /// Bytes of all records.
     pub record_bytes: u64,
+    /// Blobs that events name, found whole.
+    pub blobs: u64,
     /// The first that is wrong.
     pub damage: Option<Damage>,
 }
@@ -168,6 +171,14 @@ pub enum DamageKind {
     /// The key was not destroyed, and is not there or does not open the body.
     #[error("the body cannot be opened: the key of its thread or run is lost")]
     KeyLost,
+    /// The event names a blob that is not what it should be.
+    #[error("the blob {sha256} that the event names {fault}")]
+    Blob {
+        /// Its digest.
+        sha256: BlobDigest,
+        /// What is wrong with it.
+        fault: BlobFault,
+    },
     /// The log was longer.
     #[error("the log ends before it, and had durably reached position {noted}")]
     HeadBehind {
@@ -281,7 +292,8 @@ pub fn verify_folder(
         is_live: false,
         noted: opened.noted,
     };
-    walk::walk(&subject, request)
+    let report = walk::walk(&subject, request)?;
+    blob::check::complete(report, &opened.engine, &opened.keyring, folder)
 }
 
 /// Verifies a log that is open, up to its present head.
@@ -289,15 +301,21 @@ pub(crate) fn verify_live(
     engine: &Engine,
     keyring: &Keyring,
     head: Head,
+    blobs: Option<&Blobs>,
     request: VerifyRequest<'_>,
 ) -> Result<Report, VerifyError> {
-    walk::walk(&Subject { engine, keyring, head, is_live: true, noted: None }, request)
+    let report = walk::walk(&Subject { engine, keyring, head, is_live: true, noted: None }, request)?;
+    match blobs {
+        Some(blobs) => blob::check::complete(report, engine, keyring, blobs.data()),
+        None => Ok(report),
+    }
 }
 
 impl Report {
     pub(crate) fn of_damage(damage: Damage) -> Self {
         let head = Head { position: Position::new(damage.position.get().saturating_sub(1)), ..Head::EMPTY };
-        Self { head: head.into(), events: 0, commits: 0, streams: 0, record_bytes: 0, damage: Some(damage) }
+        let damage = Some(damage);
+        Self { head: head.into(), events: 0, commits: 0, streams: 0, record_bytes: 0, blobs: 0, damage }
     }
 }
 

@@ -12,6 +12,7 @@ use super::{
     unfinished::Unfinished,
 };
 use crate::{
+    blob::{self, Blobs},
     chain,
     codec::record::HASH_BYTES,
     engine::{Direction, Engine, KeyRange},
@@ -32,6 +33,7 @@ pub(crate) fn copy(
     engine: &Engine,
     keyring: &Keyring,
     head: Head,
+    blobs: Option<&Blobs>,
     target: &Path,
     taken_at: Timestamp,
     progress: &mut dyn FnMut(Progress),
@@ -48,6 +50,9 @@ pub(crate) fn copy(
             let key_use = keys::idempotency::decode_value(value).map_err(damaged("an idempotency key"))?;
             Ok(key_use.first <= head.position)
         })?;
+    if let Some(blobs) = blobs {
+        blob::copy::copy(blobs.data(), folder).map_err(io_error("copy the blobs to", folder))?;
+    }
     // The keys come last: see the module.
     let (master_key, keys) = copy_keys(keyring, folder)?;
     let mut files = vec![events, commits, idempotency];

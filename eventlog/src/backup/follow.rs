@@ -52,6 +52,7 @@ pub fn verify_backup(folder: &Path, request: VerifyRequest<'_>) -> Result<Report
         commits: manifest.commits,
         streams: tails.len() as u64,
         record_bytes: measure.0,
+        blobs: 0,
         damage: None,
     })
 }

@@ -10,6 +10,7 @@ use super::{
     unfinished::Unfinished,
 };
 use crate::{
+    blob,
     codec::record::Outline,
     engine::{Batch, Durability, Engine, Pair},
     format,
@@ -36,6 +37,7 @@ pub fn restore(
     let unfinished = Unfinished::begin(data)?;
     copy_keys(backup, &manifest, &unfinished.folder)?;
     write_log(backup, &manifest, &unfinished.folder, progress)?;
+    blob::copy::copy(backup, &unfinished.folder).map_err(io_error("copy the blobs from", backup))?;
     note_head(&manifest, &unfinished.folder)?;
     let request = VerifyRequest { exported: Some(manifest.head().into()), progress: Some(progress) };
     let report = match verify::verify_folder(&unfinished.folder, options, request) {

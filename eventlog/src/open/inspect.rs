@@ -7,6 +7,7 @@ use super::{
     ENGINE_FOLDER, OpenError, WATERMARK_FILE, acquire_lock, compare, io_error, open_engine, open_keys,
 };
 use crate::{
+    blob::{self, BlobInspection},
     format,
     journal_scan::JournalScan,
     keyring::Keyring,
@@ -18,7 +19,7 @@ use crate::{
 };
 
 /// What a folder holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
     /// The version of the stored format; none in a log that has just been made.
     pub format_version: Option<u32>,
@@ -28,6 +29,8 @@ pub struct Inspection {
     pub noted: Option<Position>,
     /// Space on disk.
     pub disk_bytes: u64,
+    /// The blobs beside the log.
+    pub blobs: BlobInspection,
 }
 
 /// Looks at a folder that nobody has open. What it finds wrong is the error that opening the folder
@@ -54,7 +57,8 @@ pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError
         {
             return Err(OpenError::HeadBehind { folder: folder.to_owned(), log, noted });
         }
-        return Ok(Inspection { format_version: None, head: None, noted: noted_position, disk_bytes: 0 });
+        let (noted, blobs) = (noted_position, BlobInspection::default());
+        return Ok(Inspection { format_version: None, head: None, noted, disk_bytes: 0, blobs });
     }
     let (engine, version) = open_engine(folder)?;
     let keyring = if format::is_sealed(version) {
@@ -62,15 +66,18 @@ pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError
     } else {
         Keyring::in_memory().map_err(io_error("make keys for", folder))?
     };
+    let keyring = Arc::new(keyring);
     let head = EngineStore::head_of(&engine).map_err(OpenError::Store)?;
     if let Some(noted) = noted {
-        compare(folder, &EngineStore::new(engine.clone(), Arc::new(keyring)), head, noted)?;
+        compare(folder, &EngineStore::new(engine.clone(), Arc::clone(&keyring)), head, noted)?;
     }
     if let Some(damage) = verify::check_recent(&engine, head).map_err(OpenError::Store)? {
         return Err(OpenError::Damaged { folder: folder.to_owned(), damage });
     }
     let disk_bytes = engine.disk_bytes().map_err(|source| OpenError::Store(source.into()))?;
-    Ok(Inspection { format_version: version, head: Some(head.position), noted: noted_position, disk_bytes })
+    let blobs = blob::inspect::inspect(folder, &keyring).map_err(io_error("look at the blobs in", folder))?;
+    let (head, noted) = (Some(head.position), noted_position);
+    Ok(Inspection { format_version: version, head, noted, disk_bytes, blobs })
 }
 
 /// Space that is free on the disk of a folder, in bytes.

@@ -105,6 +105,7 @@ impl Subject {
                 | DamageKind::CommitMissing
                 | DamageKind::ChainDiffers
                 | DamageKind::Uncommitted
+                | DamageKind::Blob { .. }
                 | DamageKind::HeadBehind { .. }
                 | DamageKind::HeadDiffers
                 | DamageKind::Journal { .. },

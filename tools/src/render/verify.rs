@@ -30,6 +30,7 @@ pub(crate) struct Record {
     streams: u64,
     commits: u64,
     record_bytes: u64,
+    blobs: u64,
     seconds: f64,
     events_per_second: f64,
     damage: Option<DamageRecord>,
@@ -54,6 +55,7 @@ impl Verified {
             streams: report.streams,
             commits: report.commits,
             record_bytes: report.record_bytes,
+            blobs: report.blobs,
             seconds: self.took.as_secs_f64(),
             events_per_second: self.events_per_second(),
             damage: damage.map(|damage| DamageRecord {
@@ -79,6 +81,7 @@ pub(crate) fn verified(screen: Screen, verified: &Verified) -> String {
         ("STREAMS", units::grouped(report.streams)),
         ("COMMITS", units::grouped(report.commits)),
         ("RECORDS", units::bytes(report.record_bytes)),
+        ("BLOBS", units::grouped(report.blobs)),
         ("HEAD", units::grouped(report.head.position.get())),
         ("CHAIN", hex(&report.head.chain)),
         ("TIME", units::duration(took)),
@@ -116,6 +119,7 @@ mod tests {
             commits: 98_765,
             streams: 321,
             record_bytes: 1_500_000_000,
+            blobs: 12,
             damage,
         };
         Verified { report, took: Duration::from_millis(2_500) }

@@ -1,0 +1,48 @@
+//! A backup has the blobs, and a folder that is made of it as well.
+
+use std::os::unix::fs::MetadataExt;
+
+use super::*;
+use crate::{VerifyRequest, backup, verify_folder};
+
+#[tokio::test]
+async fn blobs_are_backed_up_and_restored() {
+    let world = World::new().await;
+    let blob = world.keep("t", "a", &noise(100_000)).await;
+    world.keep("t", "b", &noise(100_000)).await;
+    world.stage("t", "b", b"\xffnot named");
+    let erased = world.keep("u", "a", b"\xfferased").await;
+    world.log.destroy_thread_key(&thread_id("u")).await.unwrap();
+    let (backup, data) = (world.folder.path().join("backup"), world.folder.path().join("restored"));
+    world.log.back_up(&backup, sample::time(), &mut |_| {}).unwrap();
+    let report = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap();
+    assert_eq!((report.damage, report.blobs), (None, 2));
+    let log = EventLog::open(&data, sample::options()).unwrap();
+    assert_eq!(read(&log, "t", blob).unwrap(), noise(100_000));
+    assert!(matches!(read(&log, "u", erased), Err(BlobError::NotFound { .. })));
+    log.close().await;
+    let place = Place::in_data(&data);
+    let thread = scope("t", "").thread();
+    let inodes: std::collections::BTreeSet<_> = place
+        .scopes(thread)
+        .unwrap()
+        .into_iter()
+        .flat_map(|scope| fs::read_dir(place.scope(thread, scope)).unwrap())
+        .map(|entry| entry.unwrap().metadata().unwrap())
+        .filter(|file| file.len() > 50_000)
+        .map(|file| file.ino())
+        .collect();
+    assert_eq!(inodes.len(), 1, "what is shared stays shared");
+}
+
+#[tokio::test]
+async fn a_backup_that_lost_a_blob_is_not_restored() {
+    let world = World::new().await;
+    world.keep("t", "a", &noise(1_000)).await;
+    let (backup, data) = (world.folder.path().join("backup"), world.folder.path().join("restored"));
+    world.log.back_up(&backup, sample::time(), &mut |_| {}).unwrap();
+    fs::remove_dir_all(backup.join("blobs")).unwrap();
+    let refused = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap_err();
+    assert!(refused.is_damage() && !data.exists(), "{refused:?}");
+    assert!(verify_folder(&data, &sample::options(), VerifyRequest::default()).is_err());
+}
