@@ -63,7 +63,8 @@ async fn lead(context: &RunContext, agent: Agent, is_begun: bool) -> Came {
         recorder: Recorder { context: context.clone(), seat: Seat::Lead },
         model,
         tools: tools(context),
-        tool_context: ToolContext::new(context.folders.clone(), confinement, context.stop.token()),
+        tool_context: ToolContext::new(context.folders.clone(), confinement, context.stop.token())
+            .keeping(context.output_keeper()),
     };
     let worked = tokio::select! {
         biased;

@@ -8,6 +8,7 @@ pub(crate) mod capture;
 mod file_call;
 mod glob;
 mod grep;
+mod keeper;
 mod ls;
 mod read_file;
 mod str_replace;
@@ -17,12 +18,15 @@ mod write_file;
 
 use std::{sync::Arc, time::Duration};
 
-use domain::tool_spec::{SideEffect, ToolSpec};
+use domain::{
+    kept_output::KeptOutput,
+    tool_spec::{SideEffect, ToolSpec},
+};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub use self::capture::bound;
+pub use self::{capture::bound, keeper::OutputKeeper};
 use crate::sandbox::{Confinement, ThreadFolders};
 
 /// How long one shell line may run when nothing else is set.
@@ -39,6 +43,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// How long one shell line may run.
     pub bash_timeout: Duration,
+    /// Keeps large outputs whole; without one the text that the model gets is all that is left.
+    pub keeper: Option<OutputKeeper>,
 }
 
 impl ToolContext {
@@ -48,7 +54,12 @@ impl ToolContext {
         confinement: Option<Arc<Confinement>>,
         cancel: CancellationToken,
     ) -> Self {
-        Self { folders, confinement, cancel, bash_timeout: BASH_TIMEOUT_DEFAULT }
+        Self { folders, confinement, cancel, bash_timeout: BASH_TIMEOUT_DEFAULT, keeper: None }
+    }
+
+    /// The same, with large outputs kept whole.
+    pub fn keeping(self, keeper: OutputKeeper) -> Self {
+        Self { keeper: Some(keeper), ..self }
     }
 }
 
@@ -72,8 +83,12 @@ pub struct ToolOutput {
     pub outcome: ToolOutcome,
     /// The length of the whole output in bytes, before anything was cut.
     pub output_bytes: u64,
-    /// SHA-256 of the whole output, in hexadecimal.
+    /// SHA-256 of the whole output, in hexadecimal: of what the agent may read, with secrets masked
+    /// where there is a keeper.
     pub output_sha256: String,
+    /// The blob that has the whole output, if it is kept. The message that answers the call has to
+    /// name it.
+    pub kept: Option<KeptOutput>,
     /// Whether `text` leaves something out.
     pub is_truncated: bool,
 }

@@ -7,6 +7,7 @@ mod executor;
 mod failures;
 mod guards;
 mod limits;
+mod outputs;
 mod races;
 mod recovery;
 mod start;

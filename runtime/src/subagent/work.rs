@@ -41,7 +41,8 @@ impl Subagent {
             recorder: self.recorder(),
             model,
             tools: services.toolbox.specs(Some(&self.request.tools), &[]),
-            tool_context: ToolContext::new(self.context.folders.clone(), confinement, self.stop.token()),
+            tool_context: ToolContext::new(self.context.folders.clone(), confinement, self.stop.token())
+                .keeping(self.context.output_keeper()),
         };
         let limit = Duration::from_secs(self.request.timeout_seconds);
         let worked = tokio::select! {

@@ -113,8 +113,13 @@ async fn run_line(context: &ToolContext, confinement: &Arc<Confinement>, line: &
         return ToolFailure::Cancelled.into();
     }
     let bounds = Bounds { timeout: context.bash_timeout, cancel: context.cancel.clone() };
-    match shell::run(confinement, &context.folders, line, &bounds).await {
-        Ok((end, capture)) => told(end, capture, &bounds),
+    let capture = Capture::within(context);
+    match shell::run(confinement, &context.folders, line, &bounds, capture).await {
+        // A large output is brought to the disk first.
+        Ok((end, capture)) => match tokio::task::spawn_blocking(move || told(end, capture, &bounds)).await {
+            Ok(output) => output,
+            Err(_) => ToolFailure::Broken("bash").into(),
+        },
         Err(failure) => {
             tracing::warn!(error = %with_causes(&failure), "cannot run a shell line");
             ToolFailure::said("the shell could not be started; try again, or go on with the file tools")
