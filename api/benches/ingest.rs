@@ -20,6 +20,7 @@ use std::{
 };
 
 use api::{ApiState, serve};
+use domain::pricing::Prices;
 use eventlog::{EventLog, Options};
 use projections::Projections;
 use runtime::{
@@ -69,7 +70,8 @@ async fn start(log: &EventLog, folder: &std::path::Path) -> SocketAddr {
     drop(projections.follow(std::future::pending()));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let state = ApiState { log: log.clone(), projections, runtime, listen: address.ip() };
+    let state =
+        ApiState { log: log.clone(), projections, runtime, prices: Prices::default(), listen: address.ip() };
     tokio::spawn(serve(listener, state, std::future::pending()));
     address
 }

@@ -2,6 +2,7 @@
 //! side can change without the other noticing.
 
 mod append;
+pub(crate) mod cap;
 pub(crate) mod card;
 pub(crate) mod delegation;
 pub(crate) mod erasure;
@@ -15,3 +16,4 @@ pub(crate) mod run_request;
 pub(crate) mod task_ref;
 pub(crate) mod thread;
 pub(crate) mod usage;
+pub(crate) mod usage_report;

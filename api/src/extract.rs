@@ -11,7 +11,8 @@ pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
     path::{ErasurePath, Path, RunPath, TaskPath, ThreadPath},
     query::{
-        CancelQuery, DelegationsQuery, EventsQuery, LogQuery, Moment, PageQuery, Query, RunsQuery,
+        CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogQuery, MessagePageQuery,
+        MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery, RunsQuery, UsageParameters,
         whole_number,
     },
 };

@@ -19,6 +19,21 @@ pub(crate) const THREAD_EVENTS: &str = "/api/threads/{thread_id}/events";
 /// The ledger of a thread.
 pub(crate) const DELEGATIONS: &str = "/api/threads/{thread_id}/delegations";
 
+/// What was said on a thread.
+pub(crate) const MESSAGES: &str = "/api/threads/{thread_id}/messages";
+/// The same, as readers see it.
+pub(crate) const MESSAGES_PAGE: &str = "/api/threads/{thread_id}/messages/page";
+/// How much was said on a thread.
+pub(crate) const MESSAGES_COUNT: &str = "/api/threads/{thread_id}/messages/count";
+/// Where each run's last answer is.
+pub(crate) const MESSAGES_LAST_AI: &str = "/api/threads/{thread_id}/messages/last-ai";
+/// What was said in a run.
+pub(crate) const RUN_MESSAGES: &str = "/api/threads/{thread_id}/runs/{run_id}/messages";
+/// Guards that fired on a thread.
+pub(crate) const CAPS: &str = "/api/threads/{thread_id}/caps";
+/// The receipts of all delegations of a thread.
+pub(crate) const RECEIPTS: &str = "/api/threads/{thread_id}/receipts";
+
 /// Runs of a thread.
 pub(crate) const RUNS: &str = "/api/threads/{thread_id}/runs";
 /// Start a run and follow it.
@@ -34,6 +49,8 @@ pub(crate) const RUN_EVENTS: &str = "/api/threads/{thread_id}/runs/{run_id}/even
 /// Follow a run.
 pub(crate) const RUN_STREAM: &str = "/api/threads/{thread_id}/runs/{run_id}/stream";
 
+/// The state of one delegation.
+pub(crate) const TASK: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}";
 /// Cancel one delegation.
 pub(crate) const TASK_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/cancel";
 /// The card of one delegation.
@@ -43,6 +60,8 @@ pub(crate) const TASK_RECEIPTS: &str = "/api/threads/{thread_id}/runs/{run_id}/t
 
 /// What is running, and how much may.
 pub(crate) const CAPACITY: &str = "/api/capacity";
+/// What was used, and what it cost.
+pub(crate) const USAGE: &str = "/api/usage";
 /// Where the views stand.
 pub(crate) const PROJECTIONS: &str = "/api/projections";
 

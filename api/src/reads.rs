@@ -28,19 +28,37 @@ pub(crate) enum At {
     Then(Seq),
 }
 
+/// Refuses a moment that is still to come.
+fn check_reached(thread_id: &ThreadId, tail: Seq, moment: Moment) -> Answer<()> {
+    match moment.min_seq.max(moment.as_of).filter(|wanted| *wanted > tail) {
+        Some(wanted) => {
+            let detail = format!("thread {thread_id} is at seq {tail} and not yet at {wanted}");
+            Err(ApiError::new(ProblemCode::Stale, detail))
+        }
+        None => Ok(()),
+    }
+}
+
 impl Server {
     /// Makes sure that the asked-for moment of a thread can be shown.
     pub(crate) async fn at(&self, thread_id: &ThreadId, moment: Moment) -> Answer<At> {
         let tail = self.tail(thread_id)?;
-        let wanted = moment.min_seq.max(moment.as_of);
-        if let Some(wanted) = wanted.filter(|wanted| *wanted > tail) {
-            let detail = format!("thread {thread_id} is at seq {tail} and not yet at {wanted}");
-            return Err(ApiError::new(ProblemCode::Stale, detail));
-        }
+        check_reached(thread_id, tail, moment)?;
         match moment.as_of {
             Some(seq) => Ok(At::Then(seq)),
             None => self.views_now().await.map(|()| At::Now),
         }
+    }
+
+    /// The same for lists whose earlier moments the views can show too: they end at that event.
+    pub(crate) async fn list_at(
+        &self,
+        thread_id: &ThreadId,
+        tail: Seq,
+        moment: Moment,
+    ) -> Answer<Option<Seq>> {
+        check_reached(thread_id, tail, moment)?;
+        self.views_now().await.map(|()| moment.as_of)
     }
 
     /// Waits until the views have what the log has now.

@@ -1,10 +1,10 @@
 //! The answers of the routes for whoever reads a data folder without a server: the same types of
 //! the wire, made by the same code.
 
-use contracts::wire::{card, delegation, event, run, thread};
-use domain::{card::Card, event::RunStatus, ledger::LedgerEntry};
+use contracts::wire::{cap, card, delegation, event, evidence, run, thread, usage_report};
+use domain::{card::Card, event::RunStatus, ledger::LedgerEntry, pricing::Prices};
 use eventlog::RecordedEvent;
-use projections::{RunRow, ThreadRow};
+use projections::{CapRow, ReceiptRow, RunRow, ThreadRow, UsageAxis, UsageReport};
 
 use crate::convert;
 
@@ -26,6 +26,22 @@ pub fn delegation(entry: &LedgerEntry) -> delegation::Delegation {
 /// A card.
 pub fn card(card: Card) -> card::Card {
     convert::card::to_wire(card)
+}
+
+/// A guard that fired.
+pub fn cap(row: &CapRow) -> cap::Cap {
+    convert::cap::to_wire(row)
+}
+
+/// A receipt with its delegation.
+pub fn receipt(row: &ReceiptRow) -> evidence::OwnedReceipt {
+    convert::evidence::owned_to_wire(row)
+}
+
+/// What was used, all groups of it.
+pub fn usage(report: UsageReport, group_by: &[UsageAxis], prices: &Prices) -> usage_report::UsageReport {
+    let whole = convert::usage_report::Part { after: None, limit: usize::MAX };
+    convert::usage_report::to_wire(report, group_by, prices, &whole)
 }
 
 /// A record of an event; none when what is stored is not JSON, which is damage.

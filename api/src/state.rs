@@ -2,6 +2,7 @@
 
 use std::{net::IpAddr, sync::Arc};
 
+use domain::pricing::Prices;
 use eventlog::EventLog;
 use projections::Projections;
 use runtime::Runtime;
@@ -22,6 +23,8 @@ pub struct ApiState {
     pub projections: Projections,
     /// What makes things happen.
     pub runtime: Runtime,
+    /// What the tokens of models cost.
+    pub prices: Prices,
     /// Where the server listens: requests that name another host are refused.
     pub listen: IpAddr,
 }
@@ -34,6 +37,7 @@ pub(crate) struct Inner {
     pub(crate) log: EventLog,
     pub(crate) projections: Projections,
     pub(crate) runtime: Runtime,
+    pub(crate) prices: Prices,
     pub(crate) hosts: Hosts,
     pub(crate) ingest_gates: Gates,
     pub(crate) streams: Streams,
@@ -44,9 +48,19 @@ pub(crate) struct Inner {
 impl Server {
     pub(crate) fn new(state: ApiState) -> Self {
         let (switch, shutdown) = ShutdownSwitch::new();
-        let ApiState { log, projections, runtime, listen } = state;
+        let ApiState { log, projections, runtime, prices, listen } = state;
         let (hosts, ingest_gates, streams) = (Hosts { listen }, Gates::new(), Streams::new());
-        Self(Arc::new(Inner { log, projections, runtime, hosts, ingest_gates, streams, shutdown, switch }))
+        Self(Arc::new(Inner {
+            log,
+            projections,
+            runtime,
+            prices,
+            hosts,
+            ingest_gates,
+            streams,
+            shutdown,
+            switch,
+        }))
     }
 }
 

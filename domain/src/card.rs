@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     event::{Cap, DelegationEvent, Event, Logged, Step, SubagentEvent},
     ledger::LedgerEntry,
-    receipt::Receipt,
+    receipt::{Receipt, ReceiptId},
 };
 
 /// What changes with every event.
@@ -27,6 +27,12 @@ pub struct CardHead {
     pub result: Option<String>,
     /// The last tool that was asked for.
     pub last_tool: Option<String>,
+    /// The highest `message_index` so far: how many messages were captured.
+    pub steps: u32,
+    /// The newest receipt; they are numbered without a gap.
+    pub last_receipt: Option<ReceiptId>,
+    /// Guards that fired.
+    pub caps: u32,
 }
 
 /// What is only ever added.
@@ -67,8 +73,9 @@ pub struct Card {
 }
 
 impl CardHead {
-    /// The head after an event of its delegation.
+    /// The head after an event of its delegation. The first ending stands.
     pub fn fold(head: Option<Self>, logged: &Logged) -> Option<Self> {
+        let is_over = head.as_ref().is_some_and(|head| head.entry.status.is_terminal());
         let mut folded = match head {
             Some(mut head) => {
                 head.entry = LedgerEntry::fold(Some(head.entry), logged)?;
@@ -76,12 +83,25 @@ impl CardHead {
             }
             None => Self::new(LedgerEntry::fold(None, logged)?),
         };
-        folded.take_event(&logged.event);
+        match &logged.event {
+            Event::Subagent(SubagentEvent::Ended(_)) if is_over => {}
+            event => folded.take_event(event),
+        }
         Some(folded)
     }
 
     const fn new(entry: LedgerEntry) -> Self {
-        Self { entry, prompt: String::new(), turns: 0, max_turns: 0, result: None, last_tool: None }
+        Self {
+            entry,
+            prompt: String::new(),
+            turns: 0,
+            max_turns: 0,
+            result: None,
+            last_tool: None,
+            steps: 0,
+            last_receipt: None,
+            caps: 0,
+        }
     }
 
     fn take_event(&mut self, event: &Event) {
@@ -97,6 +117,11 @@ impl CardHead {
                         reply.tool_calls.last().map(|call| call.name.clone()).or(self.last_tool.take());
                 }
             }
+            Event::Subagent(SubagentEvent::Step(step)) => self.steps = self.steps.max(step.message_index),
+            Event::Subagent(SubagentEvent::Receipt(receipt)) => {
+                self.last_receipt = self.last_receipt.max(Some(receipt.id));
+            }
+            Event::Subagent(SubagentEvent::Capped(_)) => self.caps += 1,
             Event::Subagent(SubagentEvent::Ended(end)) => self.result.clone_from(&end.result),
             Event::Delegation(
                 DelegationEvent::Refused(_)
@@ -104,12 +129,7 @@ impl CardHead {
                 | DelegationEvent::Admitted(_)
                 | DelegationEvent::Delivered(_),
             )
-            | Event::Subagent(
-                SubagentEvent::Started(_)
-                | SubagentEvent::Step(_)
-                | SubagentEvent::Receipt(_)
-                | SubagentEvent::Capped(_),
-            )
+            | Event::Subagent(SubagentEvent::Started(_))
             | Event::Thread(_)
             | Event::Run(_)
             | Event::Model(_)

@@ -25,7 +25,7 @@ pub use self::{
         DelegationRequested, RefusalReason,
     },
     foreign::ForeignEvent,
-    model::{LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried},
+    model::{CALLER_KEY, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried},
     registry::{ErasureReason, ErasureRepeated, ErasureRequested, RegistryEvent, RunErased, ThreadErased},
     run::{
         Cap, CapAction, CapAxis, RunEnded, RunEvent, RunFailed, RunSettings, RunStatus, RunStatusChanged,
@@ -142,8 +142,45 @@ pub struct Logged {
     pub scope: Scope,
     /// When it was recorded.
     pub recorded_at: Timestamp,
+    /// What the record says where that may differ from what its type promises: of a typed fact that
+    /// somebody else recorded. `None` for our own facts, and for foreign ones, which say it themselves.
+    pub labels: Option<Box<Labels>>,
     /// The fact.
     pub event: Event,
+}
+
+/// What a record that somebody else made says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Labels {
+    /// Its category.
+    pub category: String,
+    /// Who made the model call that it is about.
+    pub caller: Option<String>,
+}
+
+impl Logged {
+    /// The category of the record.
+    pub fn category(&self) -> &str {
+        self.labels.as_ref().map_or_else(|| self.event.category(), |labels| &labels.category)
+    }
+
+    /// Who made the model call that the record is about, where it says so.
+    pub fn caller(&self) -> Option<&str> {
+        match (&self.labels, &self.event) {
+            (Some(labels), _) => labels.caller.as_deref(),
+            (None, Event::Model(event)) => event.caller(),
+            (None, Event::Foreign(event)) => event.metadata.get(CALLER_KEY).and_then(Value::as_str),
+            (
+                None,
+                Event::Thread(_)
+                | Event::Run(_)
+                | Event::Tool(_)
+                | Event::Delegation(_)
+                | Event::Subagent(_)
+                | Event::Registry(_),
+            ) => None,
+        }
+    }
 }
 
 /// Content that does not have the shape which its event type promises.

@@ -235,7 +235,7 @@ impl LedgerEntry {
         self.result_brief = end.result.as_ref().map(brief);
         self.result_sha256.clone_from(&end.result_sha256);
         self.error = end.error.as_ref().map(brief);
-        self.usage = end.usage;
+        self.usage = Usage::latest(self.usage, end.usage);
         self.citations.clone_from(&end.citations);
         self.ended_at = Some(logged.recorded_at);
     }

@@ -58,6 +58,13 @@ impl Usage {
         }
     }
 
+    /// What is known after a cumulative report: one that is smaller came late, and one that is
+    /// missing says nothing (facts §11.2).
+    pub fn latest(known: Option<Self>, report: Option<Self>) -> Option<Self> {
+        let is_late = |known: Self| report.is_none_or(|report| report.total_tokens < known.total_tokens);
+        known.filter(|known| is_late(*known)).or(report)
+    }
+
     /// Accepts an object whose three counts are non-negative integers, and drops other keys;
     /// anything else is no usage at all (facts §5, "Shared validator").
     pub fn from_untrusted(value: &Value) -> Option<Self> {
@@ -94,6 +101,24 @@ mod tests {
         Usage::add_to(&mut total, Some(Usage::new(100, 50)));
         Usage::add_to(&mut total, Some(Usage::new(200, 80)));
         assert_eq!(total, Some(Usage::new(300, 130)));
+    }
+
+    // Facts §12 line 123.
+    #[test]
+    fn a_smaller_cumulative_report_came_late() {
+        let (small, large) = (Some(Usage::new(100, 20)), Some(Usage::new(200, 40)));
+        for (known, report, expected) in [
+            (large, small, large),
+            (small, large, large),
+            (large, None, large),
+            (None, small, small),
+            (None, None, None),
+        ] {
+            assert_eq!(Usage::latest(known, report), expected);
+        }
+        // Of two of one size the later one may know more, such as what was cached.
+        let cached = Usage { cache_read_tokens: Some(5), ..Usage::new(100, 20) };
+        assert_eq!(Usage::latest(small, Some(cached)), Some(cached));
     }
 
     #[test]

@@ -215,6 +215,11 @@ impl ExportError {
     }
 }
 
+/// Whether the folder is, or was, an export.
+pub fn is_export(folder: &Path) -> bool {
+    [EVENTS_FILE, SIGNATURE_FILE].iter().any(|name| folder.join(name).is_file())
+}
+
 fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> ExportError {
     let path = path.to_owned();
     move |source| ExportError::Io { action, path: path.clone(), source }

@@ -71,6 +71,7 @@ impl OpenError {
             | Self::HeldByUnknown { .. }
             | Self::Format { .. }
             | Self::MasterKeyLost { .. }
+            | Self::MasterKeyMissing { .. }
             | Self::MasterKeyWrong { .. }
             | Self::MasterKeyInvalid { .. }
             | Self::Writer(_) => false,

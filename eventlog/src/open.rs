@@ -175,22 +175,35 @@ pub enum OpenError {
     },
     /// Keys were wrapped with a master key that is gone.
     #[error(
-        "the master key {} is missing, and the keys of threads are wrapped with it; put back the \
-         one that was used",
+        "the master key {} is missing, and the keys of threads are wrapped with it; put back the one that was \
+         used, or say in log.master_key where it is",
         .path.display()
     )]
     MasterKeyLost {
         /// Where a generated key would be.
         path: PathBuf,
     },
+    /// The file that the master key is to come from is not there.
+    #[error(
+        "there is no master key in {}, where log.master_key says it is; put back the one that was used, or, for \
+         a new data folder, make one there, for example with `openssl rand -hex 32`",
+        .path.display()
+    )]
+    MasterKeyMissing {
+        /// Where it would be.
+        path: PathBuf,
+    },
     /// Keys were wrapped with another master key.
     #[error(
-        "the master key is not the one that the keys in {} are wrapped with; pass the one that was used",
+        "the master key from {given} is not the one that the keys in {} are wrapped with; say in log.master_key \
+         where the one is that was used",
         .path.display()
     )]
     MasterKeyWrong {
         /// The file with the wrapped keys.
         path: PathBuf,
+        /// Where the master key was taken from.
+        given: String,
     },
     /// The file of the master key holds something else.
     #[error("the master key {} cannot be used", .path.display())]
@@ -225,8 +238,11 @@ pub(crate) struct Parts {
 
 /// Opens or creates what is in the folder.
 pub(crate) fn open(folder: &Path, options: &Options) -> Result<Parts, OpenError> {
+    // The master key comes first: with a wrong one nothing is made, and the engine drops nothing.
+    options.master_key.check_given()?;
     std::fs::create_dir_all(folder).map_err(io_error("create the folder", folder))?;
     let lock = acquire_lock(folder, (options.clock)())?;
+    KeyFile::check_master(&folder.join(KEYS_FOLDER), &options.master_key)?;
     check_journal(folder)?;
     let (engine, version) = open_engine(folder)?;
     let keyring = open_keys(folder, options, version)?;
@@ -316,6 +332,7 @@ pub(crate) fn open_to_verify(folder: &Path, options: &Options) -> Result<ToVerif
         return Ok(ToVerify::NoLog);
     }
     let lock = acquire_lock(folder, (options.clock)())?;
+    KeyFile::check_master(&folder.join(KEYS_FOLDER), &options.master_key)?;
     let scanned =
         JournalScan::of(&engine_folder).map_err(io_error("read the journals in", &engine_folder))?;
     let path = folder.join(WATERMARK_FILE);

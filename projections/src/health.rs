@@ -1,11 +1,16 @@
 //! How the views are, for people who operate them.
 
-use eventlog::{Position, engine::Direction};
+use std::sync::PoisonError;
+
+use eventlog::{Position, ReadError, engine::Direction};
+use jiff::Timestamp;
 
 use crate::{
-    keys::checkpoint::{CheckpointKey, ParkedKey},
+    checkpoint::Checkpoint,
+    keys::checkpoint::ParkedKey,
     projections::Projections,
-    store::RowError,
+    rebuild::{LastRebuild, RebuildProgress},
+    store::{RowError, Side},
 };
 
 /// How one view is.
@@ -13,14 +18,21 @@ use crate::{
 pub struct ViewHealth {
     /// The view.
     pub name: &'static str,
-    /// The version of its fold.
+    /// The version of the fold that made what answers. It is an earlier one until the view is made
+    /// again.
     pub version: u32,
     /// The last position that it has taken.
     pub position: Position,
     /// Events of the log that it has not taken yet.
     pub lag_events: u64,
+    /// When the first of them was recorded: since then it has been behind.
+    pub behind_since: Option<Timestamp>,
     /// Events that it skipped because it could not take them.
     pub parked: u64,
+    /// How far it is, if it is being made again.
+    pub rebuild: Option<RebuildProgress>,
+    /// How that ended the last time, in this process.
+    pub last_rebuild: Option<LastRebuild>,
 }
 
 /// An event that a view skipped because it could not take it. It is forgotten with its thread.
@@ -36,32 +48,46 @@ pub struct Parked {
 
 impl Projections {
     /// How each view is.
-    pub fn health(&self) -> Result<Vec<ViewHealth>, RowError> {
+    pub fn health(&self) -> Result<Vec<ViewHealth>, ReadError> {
         let head = self.0.log.head();
-        let snapshot = self.0.store.snapshot();
         let mut views = Vec::with_capacity(self.0.views.len());
-        for (name, version) in self.0.views.iter().copied() {
-            let checkpoint = snapshot.get(&CheckpointKey { view: name.to_owned() })?;
-            let position = checkpoint.map_or(0, |checkpoint| checkpoint.position);
+        for (name, _, Checkpoint { version, position, parked, .. }) in self.checkpoints() {
+            let position = Position::new(position);
+            let behind_since = match position < head {
+                true => self.0.log.read_all(position, 1)?.first().map(|event| event.recorded_at),
+                false => None,
+            };
             views.push(ViewHealth {
                 name,
                 version,
-                position: Position::new(position),
-                lag_events: head.get().saturating_sub(position),
-                parked: checkpoint.map_or(0, |checkpoint| checkpoint.parked),
+                position,
+                lag_events: head.get().saturating_sub(position.get()),
+                behind_since,
+                parked,
+                rebuild: self.0.rebuilds.running(name),
+                last_rebuild: self.0.rebuilds.last(name),
             });
         }
         Ok(views)
     }
 
+    /// Each view with the side that answers and how far that has got.
+    fn checkpoints(&self) -> Vec<(&'static str, Side, Checkpoint)> {
+        let runner = self.0.runner.lock().unwrap_or_else(PoisonError::into_inner);
+        let of_view =
+            |tracked: &crate::runner::Tracked| (tracked.view.name, tracked.side, tracked.checkpoint);
+        runner.views.iter().map(of_view).collect()
+    }
+
     /// What a view has skipped after a position, at most `limit` events, ascending. Nothing for a
     /// view that does not exist.
     pub fn parked(&self, view: &str, after: Position, limit: usize) -> Result<Vec<Parked>, RowError> {
-        let Some((view, _)) = self.0.views.iter().copied().find(|(name, _)| *name == view) else {
+        let Some((view, side, _)) = self.checkpoints().into_iter().find(|(name, ..)| *name == view) else {
             return Ok(Vec::new());
         };
         let range = ParkedKey::after(view, after.get());
-        let rows = self.0.store.snapshot().page::<ParkedKey>(&range, Direction::Forward, limit)?;
+        let snapshot = self.0.store.snapshot();
+        let rows = snapshot.page_on::<ParkedKey>(side, &range, Direction::Forward, limit)?;
         let parked = |(key, row): (ParkedKey, crate::checkpoint::ParkedRow)| Parked {
             view,
             position: Position::new(key.position),

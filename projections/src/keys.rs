@@ -14,6 +14,17 @@
 //! | 10   | thread, delegation         | card head               | cards   |
 //! | 11   | thread, delegation, seq    | card part               | cards   |
 //! | 12   | thread, hash of run and task | newest delegation id    | cards   |
+//! | 20   | thread, seq, hash of run   | nothing: it is in the feed | messages |
+//! | 21   | thread, seq, hash of run   | nothing: it is shown    | messages |
+//! | 22   | thread, hash of run, seq   | its number in the run   | messages |
+//! | 23   | thread, hash of run, seq   | nothing: it is an answer | messages |
+//! | 24   | thread, hash of run        | messages of the run     | messages |
+//! | 25   | thread, hash of run        | the lead's model        | usage   |
+//! | 26   | thread, hash of run, delegation | a subagent's model and type | usage |
+//! | 27   | thread, hash of run, hash of day, model and caller | calls and tokens | usage |
+//! | 28   | thread, seq, hash of run   | cap                     | caps    |
+//! | 29   | thread, seq, hash of run   | receipt                 | receipts |
+//! | 30   | thread, hash of run, seq   | nothing: there is one   | receipts |
 //!
 //! The first byte of each key is its kind. Names end with a zero byte, which none of them
 //! contains, so that no name is mistaken for the beginning of another. Numbers are big endian. So
@@ -34,11 +45,15 @@ use eventlog::engine::KeyRange;
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
 
+pub(crate) mod cap;
 pub(crate) mod card;
 pub(crate) mod checkpoint;
 pub(crate) mod ledger;
+pub(crate) mod message;
+pub(crate) mod receipt;
 pub(crate) mod run;
 pub(crate) mod thread;
+pub(crate) mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -62,6 +77,17 @@ pub(crate) enum KeyKind {
     CardHead = 10,
     CardPart = 11,
     CardOfTask = 12,
+    Message = 20,
+    VisibleMessage = 21,
+    MessageOfRun = 22,
+    Answer = 23,
+    RunMessages = 24,
+    LeadModel = 25,
+    SubagentModel = 26,
+    UsageCell = 27,
+    Cap = 28,
+    Receipt = 29,
+    ReceiptOfRun = 30,
 }
 
 /// The thread that an encoded key belongs to; none for a checkpoint, and for what is no key.
@@ -85,6 +111,17 @@ impl NameHash {
         Self(digest::sha256_hex(format!("{thread_id}/{run_id}").as_bytes()))
     }
 
+    /// Of the run that an event is of, or of none: no run's name is empty.
+    pub(crate) fn of_any_run(thread_id: &ThreadId, run_id: Option<&RunId>) -> Self {
+        let run_id = run_id.map(RunId::as_str).unwrap_or_default();
+        Self(digest::sha256_hex(format!("{thread_id}/{run_id}").as_bytes()))
+    }
+
+    /// Of several words. They are told apart: none of them has a zero byte, or its hash is another one.
+    pub(crate) fn of_words(words: &[&str]) -> Self {
+        Self(digest::sha256_hex(words.join("\0").as_bytes()))
+    }
+
     /// Of a task.
     pub(crate) fn of_task(thread_id: &ThreadId, run_id: &RunId, task_id: &ToolCallId) -> Self {
         Self(digest::sha256_hex(format!("{thread_id}/{run_id}/{task_id}").as_bytes()))
@@ -98,9 +135,9 @@ impl NameHash {
 }
 
 /// What can be stored under a key.
-pub(crate) trait Row: Serialize + DeserializeOwned + Send + 'static {}
+pub(crate) trait Row: Serialize + DeserializeOwned + Clone + Send + 'static {}
 
-impl<T: Serialize + DeserializeOwned + Send + 'static> Row for T {}
+impl<T: Serialize + DeserializeOwned + Clone + Send + 'static> Row for T {}
 
 /// A key, which also says what is stored under it.
 pub(crate) trait RowKey: Sized {
@@ -179,6 +216,14 @@ impl KeyWriter {
     pub(crate) fn range_from(&self, first: &Self) -> KeyRange {
         // No key is as short as its own beginning.
         KeyRange::after(&first.0, &self.0)
+    }
+
+    /// Those of them that go on with a number from `first` to `last`, both included.
+    pub(crate) fn range_within(&self, first: u64, last: u64) -> KeyRange {
+        let first = [self.0.as_slice(), &first.to_be_bytes()].concat();
+        // Above whatever may follow the number: hashes are hexadecimal.
+        let last = [self.0.as_slice(), &last.to_be_bytes(), &[u8::MAX]].concat();
+        KeyRange::between(&first, &last)
     }
 
     /// Those of them that come before `key`.

@@ -29,12 +29,23 @@ pub use self::{
     event_page::{EventQuery, event_page},
     health::{Parked, ViewHealth},
     projections::{OpenError, Projections},
+    rebuild::{
+        Difference, LastRebuild, RebuildError, RebuildOutcome, RebuildPhase, RebuildProgress, RebuildRequest,
+        Turn, WatchRebuild,
+    },
     runner::CatchUpError,
     store::RowError,
     views::{
+        caps::{CapFilter, CapRow},
         card::TaskRef,
+        listing::{Listed, Listing},
+        messages::{Feed, FeedError, FeedPage, FeedQuery},
+        receipts::{ReceiptFilter, ReceiptRow},
         run::{RunRow, RunUsage, SettingsSummary},
         thread::ThreadRow,
+        usage::{
+            UNKNOWN, UsageAxis, UsageError, UsageFigures, UsageGroup, UsageQuery, UsageReport, usage_as_of,
+        },
     },
     wait::Behind,
 };

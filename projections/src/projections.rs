@@ -3,7 +3,7 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
 };
 
 use eventlog::{
@@ -14,8 +14,9 @@ use tokio::sync::watch;
 
 use crate::{
     keys::checkpoint::CheckpointKey,
+    rebuild::Board,
     runner::{CatchUpError, PAGE_EVENTS, Runner},
-    store::{ROWS, Store},
+    store::{KEYSPACES, Side, Store},
     view::Registered,
     views,
 };
@@ -56,7 +57,12 @@ pub(crate) struct Inner {
     /// Name and version of each view.
     pub(crate) views: Vec<(&'static str, u32)>,
     pub(crate) position: watch::Sender<Position>,
-    runner: Mutex<Runner>,
+    pub(crate) runner: Mutex<Runner>,
+    pub(crate) rebuilds: Arc<Board>,
+    /// Tells whoever makes views again to stop after the page at hand.
+    pub(crate) is_stopping: AtomicBool,
+    /// Events of one step.
+    pub(crate) page_events: usize,
 }
 
 /// Why a first try to open the folder did not do.
@@ -80,7 +86,7 @@ struct UnsealedRows;
 fn is_unsealed(store: &Store) -> bool {
     let snapshot = store.snapshot();
     SEALED_SINCE.iter().any(|(view, since)| {
-        let checkpoint = snapshot.get(&CheckpointKey { view: (*view).to_owned() });
+        let checkpoint = snapshot.get_on(Side::First, &CheckpointKey { view: (*view).to_owned() });
         checkpoint.is_ok_and(|found| found.is_some_and(|found| found.version < *since))
     })
 }
@@ -107,11 +113,11 @@ impl Projections {
 
     /// Views that keep nothing when they are dropped.
     pub fn in_memory(log: EventLog) -> Result<Self, OpenError> {
-        Self::with_store(Store::new(Engine::in_memory(&[ROWS])), log, views::all()).map_err(OpenError::Log)
+        Self::with_store(Store::new(Engine::in_memory(&KEYSPACES)), log, views::all()).map_err(OpenError::Log)
     }
 
     fn try_open(folder: &Path, log: &EventLog) -> Result<Self, Obstacle> {
-        let engine = Engine::open(folder, &[ROWS]).map_err(Obstacle::Engine)?;
+        let engine = Engine::open(folder, &KEYSPACES).map_err(Obstacle::Engine)?;
         let (store, views) = (Store::new(engine), views::all());
         if is_unsealed(&store) {
             return Err(Obstacle::Unsealed);
@@ -126,9 +132,26 @@ impl Projections {
     ) -> Result<Self, CatchUpError> {
         let store = store.sealed_with(log.sealer());
         let names = views.iter().map(|view| (view.name, view.version)).collect();
-        let runner = Runner::open(log.clone(), store.clone(), views)?;
+        let views: Vec<_> = views.into_iter().map(Arc::new).collect();
+        let runner = Runner::answering(log.clone(), store.clone(), &views)?;
         let position = watch::Sender::new(runner.position());
-        Ok(Self(Arc::new(Inner { log, store, views: names, position, runner: Mutex::new(runner) })))
+        Ok(Self(Arc::new(Inner {
+            log,
+            store,
+            views: names,
+            position,
+            runner: Mutex::new(runner),
+            rebuilds: Arc::default(),
+            is_stopping: AtomicBool::new(false),
+            page_events: PAGE_EVENTS,
+        })))
+    }
+
+    /// The same with another number of events in a step.
+    #[cfg(test)]
+    pub(crate) fn with_page(mut self, page_events: usize) -> Self {
+        Arc::get_mut(&mut self.0).expect("nobody else has it yet").page_events = page_events;
+        self
     }
 
     /// Brings every view to where the log ends now. Blocks for as long as that takes; a server
@@ -136,7 +159,7 @@ impl Projections {
     pub fn catch_up(&self) -> Result<Position, CatchUpError> {
         let head = self.0.log.head();
         loop {
-            let at = self.step(PAGE_EVENTS)?;
+            let at = self.step(self.0.page_events)?;
             if at >= head {
                 return Ok(at);
             }
@@ -148,8 +171,13 @@ impl Projections {
     pub(crate) fn step(&self, limit: usize) -> Result<Position, CatchUpError> {
         let mut runner = self.0.runner.lock().unwrap_or_else(PoisonError::into_inner);
         let at = runner.step(limit)?;
-        self.0.position.send_if_modified(|position| std::mem::replace(position, at) != at);
+        self.publish(at);
         Ok(at)
+    }
+
+    /// Tells whoever waits where the views are.
+    pub(crate) fn publish(&self, at: Position) {
+        self.0.position.send_if_modified(|position| std::mem::replace(position, at) != at);
     }
 }
 

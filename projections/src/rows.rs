@@ -1,5 +1,6 @@
 //! The rows that one page of events touches: each is opened and decoded once, and encoded and
-//! sealed once, however often it is touched.
+//! sealed once, however often it is touched. While there are more pages to come, those that changed
+//! are kept for the next one.
 
 use std::{any::Any, collections::HashMap};
 
@@ -9,35 +10,48 @@ use eventlog::engine::{Batch, Direction};
 use crate::{
     keys::{KeyKind, KeyWriter, Row, RowKey},
     sealing::{Origin, Sealing},
-    store::{ROWS, RowError, Snapshot},
+    store::{RowError, Side, Snapshot},
 };
 
 /// Keys that are listed at once.
 const KEYS_PAGE: usize = 256;
+/// Bytes of rows, as they are written, that are kept between two pages. More only helps where more
+/// threads than that fit are written to in turn.
+const KEPT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// The rows of one view while a page is folded. Nothing is written before `write_to`; to drop it
 /// is to undo all of it.
 pub(crate) struct Rows<'s> {
     /// None begins with no rows at all.
     snapshot: Option<&'s Snapshot<'s>>,
+    side: Side,
     slots: HashMap<Vec<u8>, Slot>,
     /// Of the event that is being folded.
     event: Origin,
+    /// What that event has changed, as it was before; none while that is not noted down.
+    before_event: Option<Vec<(Vec<u8>, Option<Slot>)>>,
 }
+
+/// Rows that a page has changed and the next one may change again. They are as they are stored.
+#[derive(Default)]
+pub(crate) struct KeptRows(HashMap<Vec<u8>, Slot>);
 
 /// A row that was touched.
 struct Slot {
     row: Option<Box<dyn TouchedRow>>,
     is_changed: bool,
+    /// Whether a fold has changed it, and may do so again; what is only put is put once.
+    is_folded: bool,
     /// Whose events made the row.
     origin: Origin,
 }
 
 /// A row of any type, and how it becomes bytes.
-trait TouchedRow {
+trait TouchedRow: Send {
     fn encode(&self) -> Result<Vec<u8>, serde_json::Error>;
     fn as_any(&self) -> &dyn Any;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
+    fn copied(&self) -> Box<dyn TouchedRow>;
 }
 
 impl<R: Row> TouchedRow for R {
@@ -52,21 +66,49 @@ impl<R: Row> TouchedRow for R {
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
         self
     }
+
+    fn copied(&self) -> Box<dyn TouchedRow> {
+        Box::new(self.clone())
+    }
+}
+
+impl Slot {
+    fn copied(&self) -> Self {
+        Self { row: self.row.as_ref().map(|row| row.copied()), ..*self }
+    }
 }
 
 impl<'s> Rows<'s> {
-    pub(crate) fn new(snapshot: &'s Snapshot<'s>) -> Self {
-        Self { snapshot: Some(snapshot), slots: HashMap::new(), event: Origin::Thread }
+    /// Rows of a side, some of which are known already.
+    pub(crate) fn new(snapshot: &'s Snapshot<'s>, side: Side, KeptRows(slots): KeptRows) -> Self {
+        Self { snapshot: Some(snapshot), side, slots, event: Origin::Thread, before_event: None }
     }
 
     /// Rows of a view that has seen nothing yet.
     pub(crate) fn empty() -> Self {
-        Self { snapshot: None, slots: HashMap::new(), event: Origin::Thread }
+        let slots = HashMap::new();
+        Self { snapshot: None, side: Side::First, slots, event: Origin::Thread, before_event: None }
     }
 
     /// Says whose event is folded next.
     pub(crate) fn next_event(&mut self, event: Origin) {
         self.event = event;
+    }
+
+    /// The same for an event that can be undone. That costs a copy of each row that it changes.
+    pub(crate) fn next_event_with_care(&mut self, event: Origin) {
+        self.next_event(event);
+        self.before_event = Some(Vec::new());
+    }
+
+    /// Undoes what the event has changed.
+    pub(crate) fn undo_event(&mut self) {
+        for (key, slot) in self.before_event.take().unwrap_or_default().into_iter().rev() {
+            match slot {
+                Some(slot) => self.slots.insert(key, slot),
+                None => self.slots.remove(&key),
+            };
+        }
     }
 
     /// Takes the rows of these kinds from another fold of the thread, in place of those that are
@@ -82,7 +124,8 @@ impl<'s> Rows<'s> {
             of_thread.name(thread_id.as_str());
             self.slots.retain(|key, _| !of_thread.begins(key));
             for key in self.stored(&of_thread)? {
-                self.slots.insert(key, Slot { row: None, is_changed: true, origin: Origin::Thread });
+                let gone = Slot { row: None, is_changed: true, is_folded: false, origin: Origin::Thread };
+                self.slots.insert(key, gone);
             }
         }
         let is_wanted = |key: &[u8]| kinds.iter().any(|kind| KeyWriter::new(*kind).begins(key));
@@ -94,7 +137,7 @@ impl<'s> Rows<'s> {
         let Some(snapshot) = self.snapshot else { return Ok(Vec::new()) };
         let (mut keys, mut rest) = (Vec::new(), prefix.range());
         loop {
-            let page = snapshot.keys(&rest, KEYS_PAGE)?;
+            let page = snapshot.keys(self.side, &rest, KEYS_PAGE)?;
             match page.last() {
                 Some(last) => rest = rest.beyond(last, Direction::Forward),
                 None => return Ok(keys),
@@ -111,8 +154,10 @@ impl<'s> Rows<'s> {
 
     /// Puts a row under a key, in place of any before.
     pub(crate) fn put<K: RowKey>(&mut self, key: &K, row: K::Row) {
-        let origin = self.event;
-        self.slots.insert(key.encode(), Slot { row: Some(Box::new(row)), is_changed: true, origin });
+        let (key, origin) = (key.encode(), self.event);
+        self.note(&key);
+        let slot = Slot { row: Some(Box::new(row)), is_changed: true, is_folded: false, origin };
+        self.slots.insert(key, slot);
     }
 
     /// Replaces the row under a key by what a fold makes of it. Gives the row if it is a new one.
@@ -121,32 +166,45 @@ impl<'s> Rows<'s> {
         key: &K,
         fold: impl FnOnce(Option<K::Row>) -> Option<K::Row>,
     ) -> Result<Option<&K::Row>, RowError> {
-        let event = self.event;
-        let slot = self.slot::<K>(key.encode())?;
+        let (key, event) = (key.encode(), self.event);
+        self.note(&key);
+        let slot = self.slot::<K>(key)?;
         let before = slot.row.take().and_then(|row| row.into_any().downcast().ok()).map(|row| *row);
         let was_there = before.is_some();
         let after = fold(before);
         slot.is_changed |= was_there || after.is_some();
+        slot.is_folded = true;
         slot.origin = if was_there { slot.origin.and(event) } else { event };
         slot.row = after.map(|row| Box::new(row) as Box<dyn TouchedRow>);
         let row = slot.row.as_deref().and_then(|row| row.as_any().downcast_ref());
         Ok(row.filter(|_| !was_there))
     }
 
-    /// Adds what has changed to a batch.
-    pub(crate) fn write_to(self, sealing: &Sealing, batch: &mut Batch) -> Result<(), RowError> {
+    /// Adds what has changed to a batch. Gives the rows that the next page may change again.
+    pub(crate) fn write_to(self, sealing: &Sealing, batch: &mut Batch) -> Result<KeptRows, RowError> {
+        let (mut kept, mut kept_bytes) = (KeptRows::default(), 0);
         for (key, slot) in self.slots {
-            match slot.row {
+            match &slot.row {
                 _ if !slot.is_changed => {}
                 Some(row) => {
-                    let sealed =
-                        sealing.seal(&key, slot.origin, row.encode().map_err(RowError::Unencodable)?);
-                    batch.put(ROWS, key, sealed);
+                    let row = row.encode().map_err(RowError::Unencodable)?;
+                    kept_bytes += if slot.is_folded { row.len() } else { 0 };
+                    batch.put(self.side.rows(), key.clone(), sealing.seal(&key, slot.origin, row));
                 }
-                None => batch.delete(ROWS, key),
+                None => batch.delete(self.side.rows(), key.clone()),
+            }
+            if slot.is_changed && slot.is_folded && kept_bytes <= KEPT_BYTES_MAX {
+                kept.0.insert(key, Slot { is_changed: false, ..slot });
             }
         }
-        Ok(())
+        Ok(kept)
+    }
+
+    /// Notes down how a row was before the present event, where that is wanted.
+    fn note(&mut self, key: &[u8]) {
+        if let Some(before) = &mut self.before_event {
+            before.push((key.to_vec(), self.slots.get(key).map(Slot::copied)));
+        }
     }
 
     /// The slot of a key, filled from the store at the first touch. The kind in the key's first
@@ -157,12 +215,14 @@ impl<'s> Rows<'s> {
             Entry::Occupied(slot) => Ok(slot.into_mut()),
             Entry::Vacant(vacant) => {
                 let stored = match self.snapshot {
-                    Some(snapshot) => snapshot.get_encoded::<K::Row>(K::KIND, vacant.key())?,
+                    Some(snapshot) => snapshot.get_encoded::<K::Row>(self.side, K::KIND, vacant.key())?,
                     None => None,
                 };
                 let slot = match stored {
-                    Some((row, origin)) => Slot { row: Some(Box::new(row)), is_changed: false, origin },
-                    None => Slot { row: None, is_changed: false, origin: self.event },
+                    Some((row, origin)) => {
+                        Slot { row: Some(Box::new(row)), is_changed: false, is_folded: false, origin }
+                    }
+                    None => Slot { row: None, is_changed: false, is_folded: false, origin: self.event },
                 };
                 Ok(vacant.insert(slot))
             }
@@ -176,7 +236,10 @@ mod tests {
     use eventlog::engine::Engine;
 
     use super::*;
-    use crate::{keys::run::RunOrderKey, store::Store};
+    use crate::{
+        keys::run::RunOrderKey,
+        store::{KEYSPACES, ROWS, Store},
+    };
 
     fn key(first_seq: u64) -> RunOrderKey {
         RunOrderKey { thread_id: ThreadId::new("t").unwrap(), first_seq }
@@ -189,9 +252,9 @@ mod tests {
     fn commit(store: &Store, touch: impl FnOnce(&mut Rows<'_>)) -> usize {
         let mut batch = Batch::new();
         let snapshot = store.snapshot();
-        let mut rows = Rows::new(&snapshot);
+        let mut rows = Rows::new(&snapshot, Side::First, KeptRows::default());
         touch(&mut rows);
-        rows.write_to(store.sealing(), &mut batch).unwrap();
+        drop(rows.write_to(store.sealing(), &mut batch).unwrap());
         drop(snapshot);
         let writes = batch.len();
         store.commit(batch).unwrap();
@@ -200,7 +263,7 @@ mod tests {
 
     #[test]
     fn a_row_is_written_once_however_often_it_is_touched() {
-        let store = Store::new(Engine::in_memory(&[ROWS]));
+        let store = Store::new(Engine::in_memory(&KEYSPACES));
         let writes = commit(&store, |rows| {
             assert_eq!(rows.get(&key(1)).unwrap(), None);
             assert_eq!(rows.update(&key(1), |_| Some(run("a"))).unwrap(), Some(&run("a")));
@@ -215,7 +278,7 @@ mod tests {
 
     #[test]
     fn what_was_only_read_is_not_written_and_what_is_folded_away_is_deleted() {
-        let store = Store::new(Engine::in_memory(&[ROWS]));
+        let store = Store::new(Engine::in_memory(&KEYSPACES));
         commit(&store, |rows| rows.put(&key(1), run("a")));
         assert_eq!(commit(&store, |rows| assert_eq!(rows.get(&key(1)).unwrap(), Some(&run("a")))), 0);
         assert_eq!(commit(&store, |rows| assert_eq!(rows.update(&key(1), |_| None).unwrap(), None)), 1);
@@ -223,8 +286,45 @@ mod tests {
     }
 
     #[test]
+    fn an_event_is_undone_and_what_was_before_it_stays() {
+        let store = Store::new(Engine::in_memory(&KEYSPACES));
+        commit(&store, |rows| rows.put(&key(1), run("stored")));
+        commit(&store, |rows| {
+            rows.update(&key(2), |_| Some(run("before"))).unwrap();
+            rows.next_event_with_care(Origin::Thread);
+            rows.update(&key(1), |_| Some(run("x"))).unwrap();
+            rows.update(&key(2), |_| None).unwrap();
+            rows.put(&key(2), run("y"));
+            rows.put(&key(3), run("z"));
+            rows.undo_event();
+            assert_eq!(rows.get(&key(1)).unwrap(), Some(&run("stored")));
+        });
+        let stored = |number| store.snapshot().get(&key(number)).unwrap();
+        assert_eq!([1, 2, 3].map(stored), [Some(run("stored")), Some(run("before")), None]);
+    }
+
+    #[test]
+    fn rows_that_are_kept_are_not_read_again_and_those_that_were_only_put_are_not_kept() {
+        let store = Store::new(Engine::in_memory(&KEYSPACES));
+        let snapshot = store.snapshot();
+        let mut rows = Rows::new(&snapshot, Side::First, KeptRows::default());
+        rows.update(&key(1), |_| Some(run("folded"))).unwrap();
+        rows.put(&key(2), run("put"));
+        let mut batch = Batch::new();
+        let kept = rows.write_to(store.sealing(), &mut batch).unwrap();
+        assert_eq!(batch.len(), 2);
+        // The batch was not committed: only what is kept is found.
+        let mut rows = Rows::new(&snapshot, Side::First, kept);
+        assert_eq!(rows.get(&key(1)).unwrap(), Some(&run("folded")));
+        assert_eq!(rows.get(&key(2)).unwrap(), None);
+        let mut batch = Batch::new();
+        drop(rows.write_to(store.sealing(), &mut batch).unwrap());
+        assert_eq!(batch.len(), 0, "nothing has changed since");
+    }
+
+    #[test]
     fn a_damaged_row_is_named() {
-        let store = Store::new(Engine::in_memory(&[ROWS]));
+        let store = Store::new(Engine::in_memory(&KEYSPACES));
         let mut batch = Batch::new();
         batch.put(ROWS, key(1).encode(), b"no json".to_vec());
         store.commit(batch).unwrap();

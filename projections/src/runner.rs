@@ -3,27 +3,33 @@
 //! A step reads one page from where the slowest view is, decodes it once, folds it into every view
 //! that has not seen it, and commits all rows and all checkpoints in one batch. So a crash between
 //! two steps leaves every view exactly at its checkpoint.
+//!
+//! The views that answer are fed by one runner, and those that are made again beside them by
+//! another, in the same way.
 
 mod again;
 mod load;
 mod page;
 
+use std::sync::Arc;
+
 use eventlog::{EventLog, Position, ReadError, engine::Batch};
 
 use crate::{
-    checkpoint::{Checkpoint, ParkedRow},
+    checkpoint::{Checkpoint, ParkedRow, Role},
     keys::checkpoint::{CheckpointKey, ParkedKey},
     rebuild,
-    rows::Rows,
-    store::{RowError, Store},
+    rows::{KeptRows, Rows},
+    store::{RowError, Side, Store},
     view::Registered,
 };
 pub(crate) use page::chain;
-use page::{Page, Poison, Unfit};
+use page::{Page, Part, Poison, Unfit};
 
-/// Events of one step. A page is one commit and one snapshot, which 512 events share well; more
-/// would hold more rows in memory and make readers and a shutdown wait longer.
-pub(crate) const PAGE_EVENTS: usize = 512;
+/// Events of one step. A page is one commit and one snapshot, and a row that many events change is
+/// written once for all of them; more would hold more rows in memory and make readers and a
+/// shutdown wait longer. It takes tens of milliseconds.
+pub(crate) const PAGE_EVENTS: usize = 8_192;
 
 /// Why the views could not follow the log.
 #[derive(Debug, thiserror::Error)]
@@ -52,20 +58,22 @@ impl CatchUpError {
     }
 }
 
-/// Feeds the views. The one writer of their rows.
+/// Feeds views. The one writer of their rows.
 pub(crate) struct Runner {
     log: EventLog,
     store: Store,
-    views: Vec<Tracked>,
-    /// Whether the store may differ from what is remembered here: nothing was loaded yet, or a
-    /// step did not come to its end.
+    pub(crate) views: Vec<Tracked>,
+    /// Whether the store may differ from what is remembered here: a step did not come to its end.
     is_stale: bool,
 }
 
-/// A view and how far it has got.
-struct Tracked {
-    view: Registered,
-    checkpoint: Checkpoint,
+/// The rows of a view and how far they have got.
+pub(crate) struct Tracked {
+    pub(crate) view: Arc<Registered>,
+    pub(crate) side: Side,
+    pub(crate) checkpoint: Checkpoint,
+    /// What the next page may change again, while there is one.
+    kept: KeptRows,
     /// A damaged row was met. The view is made again once; a second time is a defect, not damage.
     was_damaged: bool,
 }
@@ -73,7 +81,7 @@ struct Tracked {
 /// What a page makes of one view.
 enum Outcome {
     /// The view has it, but for some events.
-    Taken { checkpoint: Checkpoint, poison: Poison },
+    Taken { checkpoint: Checkpoint, poison: Poison, kept: KeptRows },
     /// The view had seen all of it.
     Seen,
     /// A row of the view is damaged.
@@ -81,15 +89,31 @@ enum Outcome {
 }
 
 impl Runner {
-    /// Views at their checkpoints; those that cannot go on from there begin again.
-    pub(crate) fn open(log: EventLog, store: Store, views: Vec<Registered>) -> Result<Self, CatchUpError> {
-        let track = |view: Registered| {
-            let checkpoint = Checkpoint::start(view.version);
-            Tracked { view, checkpoint, was_damaged: false }
-        };
-        let mut runner = Self { log, store, views: views.into_iter().map(track).collect(), is_stale: true };
-        runner.refresh()?;
-        Ok(runner)
+    /// The views that answer, at their checkpoints; those that cannot go on from there begin again.
+    pub(crate) fn answering(
+        log: EventLog,
+        store: Store,
+        views: &[Arc<Registered>],
+    ) -> Result<Self, CatchUpError> {
+        let mut views: Vec<_> = views.iter().map(|view| Tracked::new(view, Side::First)).collect();
+        for tracked in &mut views {
+            load::answering(&log, &store, tracked)?;
+        }
+        Ok(Self { log, store, views, is_stale: false })
+    }
+
+    /// Views that are made beside those that answer, for a role. They go on where they were.
+    pub(crate) fn in_the_making(
+        log: EventLog,
+        store: Store,
+        views: &[(Arc<Registered>, Side)],
+        role: Role,
+    ) -> Result<Self, CatchUpError> {
+        let mut views: Vec<_> = views.iter().map(|(view, side)| Tracked::new(view, *side)).collect();
+        for tracked in &mut views {
+            load::in_the_making(&log, &store, tracked, role)?;
+        }
+        Ok(Self { log, store, views, is_stale: false })
     }
 
     /// The position that every view has reached.
@@ -102,12 +126,13 @@ impl Runner {
     pub(crate) fn step(&mut self, limit: usize) -> Result<Position, CatchUpError> {
         self.refresh()?;
         let Some(page) = Page::read(&self.log, self.position(), limit)? else { return Ok(self.position()) };
+        let is_full = page.count >= limit;
         self.is_stale = true;
         let mut batch = Batch::new();
         let outcomes = self.fold(&page, &mut batch)?;
         self.store.commit(batch).map_err(CatchUpError::Commit)?;
         for (tracked, outcome) in self.views.iter_mut().zip(outcomes) {
-            tracked.take(outcome, &self.store)?;
+            tracked.take(outcome, is_full, &self.store)?;
         }
         self.is_stale = false;
         Ok(self.position())
@@ -117,7 +142,7 @@ impl Runner {
     fn refresh(&mut self) -> Result<(), CatchUpError> {
         if self.is_stale {
             for tracked in &mut self.views {
-                tracked.checkpoint = load::checkpoint(&self.log, &self.store, &tracked.view)?;
+                load::again(&self.store, tracked)?;
             }
             self.is_stale = false;
         }
@@ -125,21 +150,23 @@ impl Runner {
     }
 
     /// Folds a page into every view and collects what is to be written.
-    fn fold(&self, page: &Page, batch: &mut Batch) -> Result<Vec<Outcome>, CatchUpError> {
+    fn fold(&mut self, page: &Page, batch: &mut Batch) -> Result<Vec<Outcome>, CatchUpError> {
         let snapshot = self.store.snapshot();
         let mut outcomes = Vec::with_capacity(self.views.len());
-        for tracked in &self.views {
-            let name = tracked.view.name;
-            let outcome = match page.fold(&tracked.view, tracked.checkpoint.position, &snapshot) {
+        for tracked in &mut self.views {
+            let kept = std::mem::take(&mut tracked.kept);
+            let of_view = |source| CatchUpError::View { view: tracked.view.name, source };
+            let part = Part { view: &tracked.view, side: tracked.side, after: tracked.checkpoint.position };
+            let outcome = match page.fold(&part, &snapshot, kept) {
                 Ok(None) => Outcome::Seen,
                 Ok(Some((rows, poison))) => {
-                    let checkpoint = tracked.checkpoint.after(page.last(), poison.len());
-                    write(&self.store, batch, name, rows, &checkpoint, &poison)
-                        .map_err(|source| CatchUpError::View { view: name, source })?;
-                    Outcome::Taken { checkpoint, poison }
+                    let checkpoint = tracked.checkpoint.after(page.last, page.last_hash, poison.len());
+                    let kept =
+                        tracked.write(&self.store, batch, rows, &checkpoint, &poison).map_err(of_view)?;
+                    Outcome::Taken { checkpoint, poison, kept }
                 }
                 Err(error) if error.is_damage() && !tracked.was_damaged => Outcome::Damaged(error),
-                Err(source) => return Err(CatchUpError::View { view: name, source }),
+                Err(source) => return Err(of_view(source)),
             };
             outcomes.push(outcome);
         }
@@ -148,13 +175,46 @@ impl Runner {
 }
 
 impl Tracked {
+    fn new(view: &Arc<Registered>, side: Side) -> Self {
+        let checkpoint = Checkpoint::start(view.version, Role::Answering);
+        let view = Arc::clone(view);
+        Self { view, side, checkpoint, kept: KeptRows::default(), was_damaged: false }
+    }
+
+    /// Goes on from a checkpoint.
+    pub(crate) fn resume(&mut self, side: Side, checkpoint: Checkpoint) {
+        (self.side, self.checkpoint, self.kept) = (side, checkpoint, KeptRows::default());
+    }
+
+    /// Adds what a page makes of the view: rows, checkpoint and parked events together.
+    fn write(
+        &self,
+        store: &Store,
+        batch: &mut Batch,
+        rows: Rows<'_>,
+        checkpoint: &Checkpoint,
+        poison: &Poison,
+    ) -> Result<KeptRows, RowError> {
+        let kept = rows.write_to(store.sealing(), batch)?;
+        for (position, Unfit { thread_id, origin, reason }) in poison {
+            let (view, thread_id) = (self.view.name.to_owned(), thread_id.clone());
+            let key = ParkedKey { view, position: *position, thread_id };
+            let row = ParkedRow { reason: reason.clone() };
+            store.put_of(batch, self.side, &key, &row, *origin)?;
+        }
+        let key = CheckpointKey { view: self.view.name.to_owned() };
+        store.put(batch, self.side, &key, checkpoint)?;
+        Ok(kept)
+    }
+
     /// Takes over what has been committed, and tells of what was skipped.
-    fn take(&mut self, outcome: Outcome, store: &Store) -> Result<(), CatchUpError> {
+    fn take(&mut self, outcome: Outcome, is_more: bool, store: &Store) -> Result<(), CatchUpError> {
         let view = self.view.name;
         match outcome {
             Outcome::Seen => {}
-            Outcome::Taken { checkpoint, poison } => {
+            Outcome::Taken { checkpoint, poison, kept } => {
                 self.checkpoint = checkpoint;
+                self.kept = if is_more { kept } else { KeptRows::default() };
                 for (position, Unfit { reason, .. }) in poison {
                     tracing::warn!(view, position, reason, "parked an event that the view cannot take");
                 }
@@ -165,29 +225,11 @@ impl Tracked {
                     error = chain(&error),
                     "a row is damaged: the view is made again from the log"
                 );
-                self.checkpoint = rebuild::reset(store, &self.view)
+                self.checkpoint = rebuild::reset(store, self.side, &self.view, self.checkpoint.role)
                     .map_err(|source| CatchUpError::View { view, source })?;
                 self.was_damaged = true;
             }
         }
         Ok(())
     }
-}
-
-/// Adds what one view makes of a page: rows, checkpoint and parked events together.
-fn write(
-    store: &Store,
-    batch: &mut Batch,
-    view: &str,
-    rows: Rows<'_>,
-    checkpoint: &Checkpoint,
-    poison: &Poison,
-) -> Result<(), RowError> {
-    rows.write_to(store.sealing(), batch)?;
-    for (position, Unfit { thread_id, origin, reason }) in poison {
-        let (view, thread_id) = (view.to_owned(), thread_id.clone());
-        let key = ParkedKey { view, position: *position, thread_id };
-        store.put_of(batch, &key, &ParkedRow { reason: reason.clone() }, *origin)?;
-    }
-    store.put(batch, &CheckpointKey { view: view.to_owned() }, checkpoint)
 }

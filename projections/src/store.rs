@@ -1,11 +1,15 @@
 //! The folder of the views: rows by typed key, read from one moment, written all at once.
 
 #[cfg(test)]
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::atomic::AtomicU64;
+use std::{
+    ops::ControlFlow,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use eventlog::{
     ReadError, Sealer,
-    engine::{Access, Batch, Direction, Durability, Engine, EngineError, KeyRange, Keyspace, View},
+    engine::{Access, Batch, Direction, Durability, Engine, EngineError, KeyRange, Keyspace, Pair, View},
 };
 
 use crate::{
@@ -13,8 +17,59 @@ use crate::{
     sealing::{Origin, Sealing},
 };
 
-/// All rows of all views. Most reads are of neighbours: the parts of a card, the runs of a thread.
+/// Rows of views. Most reads are of neighbours: the parts of a card, the runs of a thread.
 pub(crate) const ROWS: Keyspace = Keyspace { name: "rows", access: Access::Scanned };
+/// The other place for them.
+const OTHER_ROWS: Keyspace = Keyspace { name: "other_rows", access: Access::Scanned };
+/// Both places.
+pub(crate) const KEYSPACES: [Keyspace; 2] = [ROWS, OTHER_ROWS];
+
+/// One of the two places that the rows of a view may be in. A view that is made again is made in
+/// the other one, while this one answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Where a view is first made.
+    First,
+    /// Where it is made again.
+    Second,
+}
+
+impl Side {
+    pub(crate) const BOTH: [Self; 2] = [Self::First, Self::Second];
+
+    #[must_use]
+    pub(crate) const fn other(self) -> Self {
+        match self {
+            Self::First => Self::Second,
+            Self::Second => Self::First,
+        }
+    }
+
+    pub(crate) const fn rows(self) -> Keyspace {
+        match self {
+            Self::First => ROWS,
+            Self::Second => OTHER_ROWS,
+        }
+    }
+}
+
+/// On which side the rows of each kind answer.
+#[derive(Clone, Copy)]
+struct Answering([Side; 256]);
+
+impl Answering {
+    fn set(&mut self, kinds: &[KeyKind], side: Side) {
+        for kind in kinds {
+            if let Some(of_kind) = self.0.get_mut(*kind as usize) {
+                *of_kind = side;
+            }
+        }
+    }
+
+    fn of(&self, kind: KeyKind) -> Side {
+        self.0.get(kind as usize).copied().unwrap_or(Side::First)
+    }
+}
 
 /// Why rows of a view could not be read or written.
 #[derive(Debug, thiserror::Error)]
@@ -76,6 +131,7 @@ impl RowError {
 pub(crate) struct Store {
     engine: Engine,
     sealing: Sealing,
+    answering: Arc<RwLock<Answering>>,
     /// Commits that still pass before all fail.
     #[cfg(test)]
     pub(crate) commits_until_fault: Arc<AtomicU64>,
@@ -86,6 +142,7 @@ impl Store {
         Self {
             engine,
             sealing: Sealing::Plain,
+            answering: Arc::new(RwLock::new(Answering([Side::First; 256]))),
             #[cfg(test)]
             commits_until_fault: Arc::new(AtomicU64::new(u64::MAX)),
         }
@@ -103,27 +160,56 @@ impl Store {
     }
 
     /// Puts a row under a key into a batch.
-    pub(crate) fn put<K: RowKey>(&self, batch: &mut Batch, key: &K, row: &K::Row) -> Result<(), RowError> {
-        self.put_of(batch, key, row, Origin::Thread)
+    pub(crate) fn put<K: RowKey>(
+        &self,
+        batch: &mut Batch,
+        side: Side,
+        key: &K,
+        row: &K::Row,
+    ) -> Result<(), RowError> {
+        self.put_of(batch, side, key, row, Origin::Thread)
     }
 
     /// The same for a row that this origin made.
     pub(crate) fn put_of<K: RowKey>(
         &self,
         batch: &mut Batch,
+        side: Side,
         key: &K,
         row: &K::Row,
         origin: Origin,
     ) -> Result<(), RowError> {
         let (key, row) = (key.encode(), serde_json::to_vec(row).map_err(RowError::Unencodable)?);
         let sealed = self.sealing.seal(&key, origin, row);
-        batch.put(ROWS, key, sealed);
+        batch.put(side.rows(), key, sealed);
         Ok(())
     }
 
     /// The rows as of now. Keep it only while reading, and never two at once.
     pub(crate) fn snapshot(&self) -> Snapshot<'_> {
-        Snapshot { view: self.engine.view(), sealing: &self.sealing }
+        let answering = self.answering.read().unwrap_or_else(PoisonError::into_inner);
+        Snapshot { view: self.engine.view(), sealing: &self.sealing, answering: *answering }
+    }
+
+    /// Says on which side the rows of these kinds answer, before anybody asks.
+    pub(crate) fn set_answering(&self, kinds: &[KeyKind], side: Side) {
+        let mut answering = self.answering.write().unwrap_or_else(PoisonError::into_inner);
+        answering.set(kinds, side);
+    }
+
+    /// Commits, and from that moment on lets the rows of these kinds answer from these sides. Nobody
+    /// sees the one without the other.
+    pub(crate) fn commit_and_answer(
+        &self,
+        batch: Batch,
+        sides: &[(&'static [KeyKind], Side)],
+    ) -> Result<(), RowError> {
+        let mut answering = self.answering.write().unwrap_or_else(PoisonError::into_inner);
+        self.commit(batch)?;
+        for (kinds, side) in sides {
+            answering.set(kinds, *side);
+        }
+        Ok(())
     }
 
     /// Writes all or nothing. Buffered is enough: what power loss takes is the newest commits,
@@ -153,21 +239,28 @@ impl Store {
 pub(crate) struct Snapshot<'a> {
     view: Box<dyn View + 'a>,
     sealing: &'a Sealing,
+    answering: Answering,
 }
 
 impl Snapshot<'_> {
     /// The row under a key.
     pub(crate) fn get<K: RowKey>(&self, key: &K) -> Result<Option<K::Row>, RowError> {
-        Ok(self.get_encoded(K::KIND, &key.encode())?.map(|(row, _)| row))
+        self.get_on(self.answering.of(K::KIND), key)
+    }
+
+    /// The row under a key on a side.
+    pub(crate) fn get_on<K: RowKey>(&self, side: Side, key: &K) -> Result<Option<K::Row>, RowError> {
+        Ok(self.get_encoded(side, K::KIND, &key.encode())?.map(|(row, _)| row))
     }
 
     /// The row under a key of this kind that was encoded before, and what made it.
     pub(crate) fn get_encoded<R: Row>(
         &self,
+        side: Side,
         kind: KeyKind,
         key: &[u8],
     ) -> Result<Option<(R, Origin)>, RowError> {
-        match self.view.get(ROWS, key)? {
+        match self.view.get(side.rows(), key)? {
             Some(sealed) => self.open_row(kind, key, sealed),
             None => Ok(None),
         }
@@ -192,10 +285,21 @@ impl Snapshot<'_> {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(K, K::Row)>, RowError> {
+        self.page_on(self.answering.of(K::KIND), range, direction, limit)
+    }
+
+    /// The same, on a side.
+    pub(crate) fn page_on<K: RowKey>(
+        &self,
+        side: Side,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(K, K::Row)>, RowError> {
         let (mut rows, mut rest) = (Vec::new(), range.clone());
         loop {
             let wanted = limit - rows.len();
-            let page = self.view.page(ROWS, &rest, direction, wanted)?;
+            let page = self.view.page(side.rows(), &rest, direction, wanted)?;
             let last = (page.len() == wanted).then(|| page.last().map(|(key, _)| key.clone())).flatten();
             for (encoded, sealed) in page {
                 let Some((row, _)) = self.open_row(K::KIND, &encoded, sealed)? else { continue };
@@ -209,9 +313,41 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The first `limit` keys of a range, as they are.
-    pub(crate) fn keys(&self, range: &KeyRange, limit: usize) -> Result<Vec<Vec<u8>>, RowError> {
-        let pairs = self.view.page(ROWS, range, Direction::Forward, limit)?;
-        Ok(pairs.into_iter().map(|(key, _)| key).collect())
+    /// The first `limit` keys of a range on a side, as they are.
+    pub(crate) fn keys(&self, side: Side, range: &KeyRange, limit: usize) -> Result<Vec<Vec<u8>>, RowError> {
+        let mut keys = Vec::new();
+        self.view.scan(side.rows(), range, Direction::Forward, &mut |key, _| {
+            keys.push(key.to_vec());
+            if keys.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(keys)
+    }
+
+    /// Whether there is a row under a key that no longer opens, because whose it is was erased.
+    pub(crate) fn is_gone(&self, side: Side, kind: KeyKind, key: &[u8]) -> Result<bool, RowError> {
+        match self.view.get(side.rows(), key)? {
+            Some(sealed) => Ok(self.sealing.open(kind, key, sealed)?.is_none()),
+            None => Ok(false),
+        }
+    }
+
+    /// The first `limit` rows of a kind behind a key on a side, each as the JSON that it is. Gives
+    /// no row of what was erased, and the last key that was looked at, if there may be more.
+    pub(crate) fn opened(
+        &self,
+        side: Side,
+        kind: KeyKind,
+        range: &KeyRange,
+        limit: usize,
+    ) -> Result<(Vec<Pair>, Option<Vec<u8>>), RowError> {
+        let page = self.view.page(side.rows(), range, Direction::Forward, limit)?;
+        let last = (page.len() == limit).then(|| page.last().map(|(key, _)| key.clone())).flatten();
+        let mut rows = Vec::with_capacity(page.len());
+        for (key, sealed) in page {
+            if let Some((row, _)) = self.sealing.open(kind, &key, sealed)? {
+                rows.push((key, row));
+            }
+        }
+        Ok((rows, last))
     }
 }

@@ -8,17 +8,18 @@ mod model;
 mod paging;
 mod payloads;
 mod properties;
+mod rebuilding;
 
 use eventlog::{EventLog, engine::Engine};
 
 use crate::{
     Projections,
-    store::{ROWS, Store},
+    store::{KEYSPACES, Store},
     views,
 };
 
 fn store() -> Store {
-    Store::new(Engine::in_memory(&[ROWS]))
+    Store::new(Engine::in_memory(&KEYSPACES))
 }
 
 /// The views over a store that outlives them, as after a restart.

@@ -11,6 +11,9 @@ pub(crate) trait View: Send + Sync + 'static {
     const NAME: &'static str;
     /// Raise it when `apply`, a row or a key changes; the view is then made again.
     const VERSION: u32;
+    /// The earliest version whose rows can be read and folded on. A view of such a version answers
+    /// until it is made again; one of an earlier version cannot.
+    const READS_SINCE: u32 = Self::VERSION;
     /// The kinds of key that are its own.
     const KINDS: &'static [KeyKind];
     /// Those of them whose rows the events of several runs make. They are made again when one of the
@@ -38,6 +41,7 @@ type Apply = dyn Fn(&Logged, &mut Rows<'_>) -> Result<(), FoldError> + Send + Sy
 pub(crate) struct Registered {
     pub(crate) name: &'static str,
     pub(crate) version: u32,
+    pub(crate) reads_since: u32,
     pub(crate) kinds: &'static [KeyKind],
     pub(crate) shared_kinds: &'static [KeyKind],
     pub(crate) apply: Box<Apply>,
@@ -48,6 +52,7 @@ impl Registered {
         Self {
             name: V::NAME,
             version: V::VERSION,
+            reads_since: V::READS_SINCE,
             kinds: V::KINDS,
             shared_kinds: V::SHARED_KINDS,
             apply: Box::new(move |event, rows| view.apply(event, rows)),

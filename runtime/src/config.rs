@@ -13,8 +13,10 @@ mod error;
 mod file;
 mod guards;
 mod layers;
+mod master_key;
 mod nearest;
 mod plain_words;
+mod pricing;
 mod process;
 mod provenance;
 mod redaction;
@@ -35,12 +37,17 @@ pub use self::{
     effective::Entry,
     error::{ConfigError, Problem, Problems},
     guards::{Extent, LoopDetection, Summarization, ToolFrequencyOverride},
+    master_key::MasterKeySource,
     nearest::nearest,
+    pricing::{ModelPrice, Pricing},
     process::{Log, Recovery, Server},
     provenance::Provenance,
 };
 use self::{layers::Layers, provenance::Origins};
 use crate::{models::ModelSettings, sandbox::SandboxSettings};
+
+/// Ends the name of the folder for backups, behind the data folder's.
+const BACKUPS_SUFFIX: &str = "-backups";
 
 /// The whole configuration, complete and within its ranges.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -66,11 +73,13 @@ pub struct Config {
     pub token_budget: Option<TokenBudgetSettings>,
     /// What shell lines may do.
     pub sandbox: SandboxSettings,
-    /// Where the log is.
+    /// Where the log is, and the key to it.
     pub log: Log,
     /// How secrets are masked before anything is written.
     pub redaction: RedactionSettings,
-    /// Where the server listens.
+    /// What the tokens of models cost.
+    pub pricing: Pricing,
+    /// Where the server listens, and where it puts backups.
     pub server: Server,
     /// What becomes of unfinished work when the server starts.
     pub recovery: Recovery,
@@ -127,6 +136,25 @@ impl Config {
         }
         let (config, origins) = layers.finish()?;
         Ok(Loaded { config, file: path, origins })
+    }
+}
+
+impl Config {
+    /// The folder that a server's backups go into: `server.backups`, or else one beside the data
+    /// folder, so that they neither fill it nor go with it.
+    pub fn backups_folder(&self) -> PathBuf {
+        self.server.backups.clone().unwrap_or_else(|| {
+            let data: PathBuf = self.log.path.components().collect();
+            let name = data.file_name().map_or_else(|| "remit-data".into(), ToOwned::to_owned);
+            let mut beside = name;
+            beside.push(BACKUPS_SUFFIX);
+            // A path such as `..` has no name of its own, and is not inside of itself either.
+            if data.file_name().is_some() {
+                data.with_file_name(beside)
+            } else {
+                data.join("..").join(beside)
+            }
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use eventlog::{EventLog, Options};
 use projections::Projections;
 use runtime::{
     Runtime, RuntimeParts, SystemClock, SystemIds,
-    config::{Config, Recovery},
+    config::Config,
     models::{Models, RetryPolicy},
 };
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
@@ -90,7 +90,7 @@ impl TestServer {
                 (log, projections)
             }
         };
-        let (recovery, pauses) = (setup.config.recovery, QuickPauses::default());
+        let (config, pauses) = (setup.config.clone(), QuickPauses::default());
         let parts = RuntimeParts {
             log: log.clone(),
             config: setup.config,
@@ -100,14 +100,14 @@ impl TestServer {
             ids: Arc::new(SystemIds),
         };
         let runtime = Runtime::with_pauses(parts, RetryPolicy::default(), Arc::new(pauses.clone()));
-        Self::serve(log, projections, runtime, recovery, pauses, temporary).await
+        Self::serve(log, projections, runtime, &config, pauses, temporary).await
     }
 
     async fn serve(
         log: EventLog,
         projections: Projections,
         runtime: Runtime,
-        recovery: Recovery,
+        config: &Config,
         pauses: QuickPauses,
         folder: tempfile::TempDir,
     ) -> Self {
@@ -116,13 +116,14 @@ impl TestServer {
             drop(stopping.wait_for(|stop| *stop).await);
         };
         let follower = projections.follow(until(stopping.clone()));
-        runtime.recover(recovery).await.unwrap();
+        runtime.recover(config.recovery).await.unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let state = ApiState {
             log: log.clone(),
             projections: projections.clone(),
             runtime: runtime.clone(),
+            prices: config.pricing.prices(),
             listen: address.ip(),
         };
         let shutdown = until(stopping);

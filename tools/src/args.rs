@@ -8,7 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use domain::ids::{RunId, ThreadId, ToolCallId};
 
 pub(crate) use self::log_tools::{
-    BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, RestoreArguments, VerifyArguments,
+    BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
+    RestoreArguments, VerifyArguments,
 };
 
 const EXAMPLES: &str = "\
@@ -79,6 +80,10 @@ pub(crate) enum Command {
     Verify(VerifyArguments),
     /// Say what is wrong with a data folder, and what to do
     Doctor(DoctorArguments),
+    /// Write events as signed JSON lines that anybody can verify
+    Export(ExportArguments),
+    /// Make a data folder of an export
+    Import(ImportArguments),
     /// Copy the log and its keys
     Backup(BackupArguments),
     /// Make a data folder of a backup

@@ -7,6 +7,8 @@ mod demo;
 mod doctor;
 mod erase;
 mod events;
+mod export;
+mod import;
 mod ledger;
 mod receipts;
 mod restore;
@@ -15,6 +17,7 @@ mod runs;
 mod serve;
 mod threads;
 mod verify;
+mod verify_export;
 
 use crate::{args::Command, context::Context, failure::Exit};
 
@@ -32,6 +35,8 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Receipts(arguments) => receipts::receipts(context, &arguments).await,
         Command::Verify(arguments) => verify::verify(context, arguments).await,
         Command::Doctor(arguments) => doctor::doctor(context, &arguments).await,
+        Command::Export(arguments) => export::export(context, arguments).await,
+        Command::Import(arguments) => import::import(context, arguments).await,
         Command::Backup(arguments) => backup::backup(context, arguments).await,
         Command::Restore(arguments) => restore::restore(context, arguments).await,
         Command::Bench(arguments) => bench::bench(context, &arguments).await,

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use contracts::wire::problem::ProblemCode;
-use eventlog::{OpenError, VerifyError, backup::BackupError, repair::RepairError};
+use eventlog::{OpenError, VerifyError, backup::BackupError, export::ExportError, repair::RepairError};
 
 /// The exit codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,6 +104,9 @@ fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(exit) = cause.downcast_ref::<BackupError>().and_then(exit_of_backup) {
         return Some(exit);
     }
+    if let Some(exit) = cause.downcast_ref::<ExportError>().and_then(exit_of_export) {
+        return Some(exit);
+    }
     if let Some(VerifyError::NoLog { .. }) = cause.downcast_ref() {
         return Some(Exit::NotFound);
     }
@@ -124,6 +127,31 @@ fn exit_of_backup(error: &BackupError) -> Option<Exit> {
         return Some(Exit::Refused);
     }
     matches!(error, BackupError::NoBackup { .. }).then_some(Exit::NotFound)
+}
+
+fn exit_of_export(error: &ExportError) -> Option<Exit> {
+    match error {
+        ExportError::NotEmpty { .. }
+        | ExportError::Busy { .. }
+        | ExportError::OtherUnfinished { .. }
+        | ExportError::OtherLog { .. }
+        | ExportError::ErasedMeanwhile { .. }
+        | ExportError::NotImportable { .. } => Some(Exit::Refused),
+        ExportError::NoExport { .. } => Some(Exit::NotFound),
+        ExportError::Io { .. }
+        | ExportError::Read(_)
+        | ExportError::LogDamaged(_)
+        | ExportError::Unwritable { .. }
+        | ExportError::Unreadable { .. }
+        | ExportError::Newer { .. }
+        | ExportError::Format(_)
+        | ExportError::SigningKey { .. }
+        | ExportError::Damaged(_)
+        | ExportError::Keys(_)
+        | ExportError::Store(_)
+        | ExportError::Verify(_)
+        | ExportError::ImportDamaged(_) => None,
+    }
 }
 
 fn exit_of_repair(error: &RepairError) -> Option<Exit> {

@@ -9,9 +9,8 @@ use anyhow::Context as _;
 use domain::{
     event::Logged,
     ids::{RunId, ThreadId},
-    redaction::Redactor,
 };
-use eventlog::{EventLog, Options, Seq, StreamId, SubscribeFrom, Subscription};
+use eventlog::{EventLog, Seq, StreamId, SubscribeFrom, Subscription};
 use futures::future::BoxFuture;
 use runtime::{
     CreateThreadError, NewThread, RunRequest, Runtime, RuntimeParts, StartRunError, SystemClock, SystemIds,
@@ -22,7 +21,7 @@ use runtime::{
 use crate::{
     failure::{Exit, Failure},
     progress::watch::{Seen, Watched},
-    source::{open_log_with, open_views},
+    source::{open_log, open_views},
 };
 
 /// Events that are read at once when the run has ended.
@@ -59,9 +58,7 @@ impl Host {
     /// Opens the folder, and makes it if it is not there.
     pub(crate) async fn open(config: Config, models: Models) -> anyhow::Result<Self> {
         let data = config.log.path.clone();
-        let redactor = Redactor::new(&config.redaction).context("could not use the redaction settings")?;
-        let options = Options { redactor: Some(Arc::new(redactor)), ..Options::default() };
-        let log = open_log_with(&data, options).await?;
+        let log = open_log(&config).await?;
         let parts = RuntimeParts {
             log: log.clone(),
             config,

@@ -5,11 +5,13 @@
 
 mod args;
 mod commands;
+mod confirmation;
 mod context;
 mod diagnosis;
 mod failure;
 mod host;
 mod interrupt;
+mod opening;
 mod output;
 mod progress;
 mod remote_run;

@@ -217,6 +217,7 @@ fn logged(frame: &str) -> Option<Logged> {
             delegation_id: record.delegation_id.and_then(|id| id.parse().ok()),
         },
         recorded_at: record.recorded_at.parse().ok()?,
+        labels: None,
         event,
     })
 }

@@ -5,6 +5,7 @@ pub(crate) mod bench;
 pub(crate) mod card;
 pub(crate) mod doctor;
 pub(crate) mod events;
+pub(crate) mod export;
 pub(crate) mod ledger;
 pub(crate) mod printable;
 pub(crate) mod receipts;

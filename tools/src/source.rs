@@ -13,7 +13,7 @@ use contracts::wire::{
 };
 
 pub(crate) use self::{
-    folder::{Folder, open_log, open_log_with, open_views},
+    folder::{Folder, open_log, open_views},
     server::Server,
 };
 use crate::{context::Context, output::program, select::SelectedTask};

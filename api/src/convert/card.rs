@@ -3,10 +3,10 @@
 use contracts::wire::card as wire;
 use domain::{
     card::Card,
-    event::{Cap, CapAction, CapAxis, CapturedCall, Step, StepBody},
+    event::{Cap, CapturedCall, Step, StepBody},
 };
 
-use crate::convert::{delegation, evidence, usage};
+use crate::convert::{cap, delegation, evidence, usage};
 
 /// The card as a person looks at it.
 pub(crate) fn to_wire(card: Card) -> wire::Card {
@@ -55,31 +55,12 @@ fn call(call: CapturedCall) -> wire::CardCall {
     wire::CardCall { name: call.name, args: call.args, args_truncated: call.args_truncated }
 }
 
-fn cap_to_wire(cap: &Cap, seq: u64) -> wire::CardCap {
+fn cap_to_wire(fired: &Cap, seq: u64) -> wire::CardCap {
     wire::CardCap {
-        axis: axis(cap.axis).to_owned(),
-        action: action(cap.action).to_owned(),
-        used: cap.used,
-        budget: cap.budget,
+        axis: cap::axis(fired.axis).to_owned(),
+        action: cap::action(fired.action).to_owned(),
+        used: fired.used,
+        budget: fired.budget,
         seq,
-    }
-}
-
-const fn axis(axis: CapAxis) -> &'static str {
-    match axis {
-        CapAxis::Turns => "turns",
-        CapAxis::Tokens => "tokens",
-        CapAxis::Loop => "loop",
-        CapAxis::Delegations => "delegations",
-        CapAxis::Time => "time",
-        CapAxis::Depth => "depth",
-        CapAxis::Safety => "safety",
-    }
-}
-
-const fn action(action: CapAction) -> &'static str {
-    match action {
-        CapAction::Warn => "warn",
-        CapAction::Stop => "stop",
     }
 }

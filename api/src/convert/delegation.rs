@@ -2,7 +2,9 @@
 
 use contracts::wire::delegation as wire;
 use domain::{
+    card::CardHead,
     ledger::{LedgerEntry, LedgerStatus},
+    receipt::ReceiptId,
     status_contract::StopReason,
 };
 
@@ -29,6 +31,21 @@ pub(crate) fn to_wire(entry: &LedgerEntry) -> wire::Delegation {
         started_at: entry.started_at.map(|at| at.to_string()),
         ended_at: entry.ended_at.map(|at| at.to_string()),
         delivered: entry.delivered,
+    }
+}
+
+/// The state of a delegation.
+pub(crate) fn state_to_wire(head: &CardHead) -> wire::DelegationState {
+    wire::DelegationState {
+        delegation: to_wire(&head.entry),
+        turns: head.turns,
+        max_turns: head.max_turns,
+        steps: head.steps,
+        receipts: head.last_receipt.map_or(0, ReceiptId::number),
+        last_receipt: head.last_receipt.map(|id| id.to_string()),
+        last_tool: head.last_tool.clone(),
+        caps: head.caps,
+        seq: head.entry.last_seq,
     }
 }
 

@@ -5,6 +5,7 @@ use domain::{
     citation::{CheckedCitation, Citations, Overall, Verdict},
     receipt::{Receipt, ReceiptOutcome},
 };
+use projections::ReceiptRow;
 
 /// A receipt and the place of its event in the thread.
 pub(crate) fn receipt_to_wire(receipt: &Receipt, seq: u64) -> wire::Receipt {
@@ -21,6 +22,24 @@ pub(crate) fn receipt_to_wire(receipt: &Receipt, seq: u64) -> wire::Receipt {
         seq,
     }
 }
+
+/// A receipt of any delegation of a thread.
+pub(crate) fn owned_to_wire(row: &ReceiptRow) -> wire::OwnedReceipt {
+    wire::OwnedReceipt {
+        run_id: row.run_id.as_ref().map(ToString::to_string),
+        task_id: row.receipt.task_id.to_string(),
+        delegation_id: row.delegation_id.to_string(),
+        receipt: receipt_to_wire(&row.receipt, row.seq),
+    }
+}
+
+/// What may be asked for, by its name.
+pub(crate) const OUTCOMES: [(&str, ReceiptOutcome); 4] = [
+    ("ok", ReceiptOutcome::Ok),
+    ("error", ReceiptOutcome::Error),
+    ("denied", ReceiptOutcome::Denied),
+    ("unknown", ReceiptOutcome::Unknown),
+];
 
 const fn outcome(outcome: ReceiptOutcome) -> wire::ReceiptOutcome {
     match outcome {

@@ -1,7 +1,7 @@
 //! Refusals and failures of the runtime and the views, as problems.
 
 use contracts::wire::problem::ProblemCode;
-use projections::RowError;
+use projections::{FeedError, RowError, UsageError};
 use runtime::{CancelError, CreateThreadError, EraseError, HistoryError, StartRunError};
 
 use crate::error::ApiError;
@@ -82,6 +82,24 @@ const fn history_code(error: &HistoryError) -> ProblemCode {
 }
 
 /// A view that cannot be read can be made again; until then it is not there.
+impl From<FeedError> for ApiError {
+    fn from(error: FeedError) -> Self {
+        match error {
+            FeedError::Row(error) => error.into(),
+            FeedError::Log(error) => error.into(),
+        }
+    }
+}
+
+impl From<UsageError> for ApiError {
+    fn from(error: UsageError) -> Self {
+        match error {
+            UsageError::Row(error) => error.into(),
+            UsageError::Log(error) => error.into(),
+        }
+    }
+}
+
 impl From<RowError> for ApiError {
     fn from(error: RowError) -> Self {
         Self::failed(ProblemCode::Unavailable, "reading a view", &error)

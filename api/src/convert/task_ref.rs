@@ -13,6 +13,18 @@ pub(crate) fn meanings<Ref>(
     our_id.into_iter().chain([theirs(task_id.clone())]).collect()
 }
 
+/// What a filter by task may mean; without one it is one wish for all tasks.
+pub(crate) fn wanted<Ref>(
+    task_id: Option<&ToolCallId>,
+    ours: fn(DelegationId) -> Ref,
+    theirs: fn(ToolCallId) -> Ref,
+) -> Vec<Option<Ref>> {
+    match task_id {
+        Some(task_id) => meanings(task_id, ours, theirs).into_iter().map(Some).collect(),
+        None => vec![None],
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use projections::TaskRef;

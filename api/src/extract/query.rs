@@ -1,6 +1,8 @@
 //! Query parameters.
 
+mod lists;
 mod parameters;
+mod usage;
 
 use std::ops::RangeInclusive;
 
@@ -12,7 +14,11 @@ use domain::{
 use eventlog::{Position, Seq};
 
 use self::parameters::Parameters;
-pub(crate) use self::parameters::whole_number;
+pub(crate) use self::{
+    lists::{CapsQuery, LastAnswersQuery, MessagePageQuery, MessagesQuery, PartQuery, ReceiptsQuery},
+    parameters::whole_number,
+    usage::UsageParameters,
+};
 use crate::error::{Answer, ApiError};
 
 /// Rows of a page of threads or runs.

@@ -6,7 +6,8 @@ use axum::{
     http::StatusCode,
     routing::{get, post},
 };
-use contracts::wire::{card::Card, evidence::Receipt, problem::ProblemCode};
+use contracts::wire::{card::Card, delegation::DelegationState, evidence::Receipt, problem::ProblemCode};
+use domain::card::CardHead;
 use projections::as_of;
 use runtime::CancelError;
 
@@ -21,9 +22,20 @@ use crate::{
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new()
+        .route(paths::TASK, get(state))
         .route(paths::TASK_CARD, get(card))
         .route(paths::TASK_RECEIPTS, get(receipts))
         .route(paths::TASK_CANCEL, post(cancel))
+}
+
+/// Where the delegation stands and how far it has got: the card without its steps.
+async fn state(
+    State(server): State<Server>,
+    Path(path): Path<TaskPath>,
+    Query(moment): Query<Moment>,
+) -> Answer<Json<DelegationState>> {
+    let at = server.at(&path.thread_id, moment).await?;
+    server.read(move |server| server.state_at(&path, at)).await.map(Json)
 }
 
 async fn card(
@@ -58,6 +70,26 @@ impl Server {
     async fn card_of(&self, path: TaskPath, moment: Moment) -> Answer<Card> {
         let at = self.at(&path.thread_id, moment).await?;
         self.read(move |server| server.card_at(&path, at)).await
+    }
+
+    fn state_at(&self, path: &TaskPath, at: At) -> Answer<DelegationState> {
+        let (ours, theirs) = (projections::TaskRef::DelegationId, projections::TaskRef::TaskId);
+        for task in convert::task_ref::meanings(&path.task_id, ours, theirs) {
+            if let Some(head) = self.head_at(path, &task, at)? {
+                return Ok(convert::delegation::state_to_wire(&head));
+            }
+        }
+        Err(ApiError::no_task(path.task_id.as_str()))
+    }
+
+    fn head_at(&self, path: &TaskPath, task: &projections::TaskRef, at: At) -> Answer<Option<CardHead>> {
+        match at {
+            At::Now => Ok(self.projections.card_head(&path.thread_id, &path.run_id, task)?),
+            At::Then(seq) => {
+                let card = as_of::card_as_of(&self.log, &path.thread_id, &path.run_id, task, seq)?;
+                Ok(card.map(|card| card.head))
+            }
+        }
     }
 
     fn card_at(&self, path: &TaskPath, at: At) -> Answer<Card> {

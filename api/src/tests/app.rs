@@ -1,12 +1,13 @@
 //! A server without a socket.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use axum::{
     Router,
     body::Body,
     http::{HeaderMap, Method, Request, StatusCode, header},
 };
+use domain::pricing::{Price, Prices, Rate};
 use eventlog::EventLog;
 use projections::Projections;
 use runtime::{
@@ -144,7 +145,8 @@ impl App {
         });
         let projections = Projections::in_memory(log.clone()).unwrap();
         let listen = "127.0.0.1".parse().unwrap();
-        let server = Server::new(ApiState { log: log.clone(), projections, runtime, listen });
+        let server =
+            Server::new(ApiState { log: log.clone(), projections, runtime, prices: prices(), listen });
         Self { log, router: router::routes(&server), server, _folder: folder }
     }
 
@@ -187,6 +189,13 @@ impl App {
         assert_eq!(reply.status, StatusCode::OK, "{reply:?}");
         reply.json()
     }
+}
+
+/// The offline model costs two for a million tokens that are sent, and eight for those that come back.
+fn prices() -> Prices {
+    let rate = |price| Rate::per_million(price).unwrap();
+    let price = Price { input: rate(2.0), output: rate(8.0), cached_input: None };
+    Prices { currency: "USD".into(), by_model: BTreeMap::from([("offline".to_owned(), price)]) }
 }
 
 pub(super) fn request(method: Method, path: &str, body: Option<&Value>) -> Request<Body> {

@@ -92,3 +92,29 @@ pub enum StopReason {
     /// It went round in circles.
     LoopCapped,
 }
+
+/// The state of one delegation: what the ledger says of it, and how far it has got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DelegationState {
+    /// What the ledger says of it.
+    #[serde(flatten)]
+    pub delegation: Delegation,
+    /// Model calls so far.
+    pub turns: u32,
+    /// Its turn limit; 0 when it was refused.
+    pub max_turns: u32,
+    /// Messages that were captured.
+    pub steps: u32,
+    /// Receipts so far.
+    pub receipts: u32,
+    /// The newest receipt: `r3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_receipt: Option<String>,
+    /// The last tool that it asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_tool: Option<String>,
+    /// Guards that fired.
+    pub caps: u32,
+    /// The last event's place in the thread: the state as of then.
+    pub seq: u64,
+}

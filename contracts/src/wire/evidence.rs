@@ -27,6 +27,20 @@ pub struct Receipt {
     pub seq: u64,
 }
 
+/// A receipt with the delegation that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnedReceipt {
+    /// The run.
+    pub run_id: Option<String>,
+    /// The provider's id of the `task` call.
+    pub task_id: String,
+    /// The delegation.
+    pub delegation_id: String,
+    /// The evidence.
+    #[serde(flatten)]
+    pub receipt: Receipt,
+}
+
 /// What came of a tool call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -8,6 +8,8 @@ use crate::message::Message;
 
 /// The lead, where a record says who made a model call (facts §8, `by_caller`).
 pub const LEAD_CALLER: &str = "lead_agent";
+/// Where the metadata of a record says who made a model call.
+pub const CALLER_KEY: &str = "caller";
 
 family! {
     /// The lead's conversation, and what model calls met with.
@@ -27,13 +29,17 @@ family! {
 
 impl ModelEvent {
     pub(super) fn metadata(&self) -> Map<String, Value> {
-        let caller = match self {
-            Self::HumanInput(_) => return Map::new(),
-            Self::AiResponse(_) | Self::ToolResult(_) => LEAD_CALLER,
-            Self::Failed(failed) => &failed.caller,
-            Self::Retried(retried) => &retried.caller,
-        };
-        Map::from_iter([("caller".to_owned(), json!(caller))])
+        self.caller().map(|caller| (CALLER_KEY.to_owned(), json!(caller))).into_iter().collect()
+    }
+
+    /// Who made the model call that this is about.
+    pub(super) fn caller(&self) -> Option<&str> {
+        match self {
+            Self::HumanInput(_) => None,
+            Self::AiResponse(_) | Self::ToolResult(_) => Some(LEAD_CALLER),
+            Self::Failed(failed) => Some(&failed.caller),
+            Self::Retried(retried) => Some(&retried.caller),
+        }
     }
 }
 

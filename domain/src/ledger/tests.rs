@@ -24,6 +24,7 @@ fn logged(seq: u64, event: Event) -> Logged {
         owner: UserId::unowned(),
         scope: Scope { run_id: Some(RunId::new("r").unwrap()), task_id: Some(task_id()), delegation_id },
         recorded_at: at(seq),
+        labels: None,
         event,
     }
 }

@@ -150,8 +150,10 @@ async fn what_was_erased_is_not_in_a_new_backup() {
 
 #[tokio::test]
 async fn a_master_key_from_elsewhere_stays_there() {
-    let with_key =
-        |byte| Options { master_key: MasterKey::Given(SecretKey::new([byte; 32])), ..sample::options() };
+    let with_key = |byte| Options {
+        master_key: MasterKey::given(SecretKey::new([byte; 32]), "a test"),
+        ..sample::options()
+    };
     let (folder, log) = filled(with_key(1)).await;
     let (backup, data) = (folder.path().join("backup"), folder.path().join("restored"));
     let manifest = back_up(&log, &backup);

@@ -1,7 +1,7 @@
 //! Typed facts in and out of records. Upcasters of old content have their place here, and nowhere
 //! else: after [`decode`] there is only today's shape.
 
-use domain::event::{Event, ForeignEvent, Logged, UnreadableContent};
+use domain::event::{CALLER_KEY, Event, ForeignEvent, Labels, Logged, UnreadableContent};
 use serde_json::{Map, Value};
 
 use super::upcast::{self, UPCASTERS, Upcaster};
@@ -98,6 +98,7 @@ pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
     let Some(thread_id) = recorded.stream.thread_id() else {
         return Err(UndecodableEvent::NotOfAThread { position, stream: recorded.stream.clone() });
     };
+    let event = decode_event(recorded)?;
     Ok(Logged {
         position,
         seq: recorded.seq.get(),
@@ -105,8 +106,19 @@ pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
         owner: recorded.owner.clone(),
         scope: recorded.scope.clone(),
         recorded_at: recorded.recorded_at,
-        event: decode_event(recorded)?,
+        labels: labels(recorded, &event),
+        event,
     })
+}
+
+/// Whoever ingests a fact of one of our types still chooses its category and metadata.
+fn labels(recorded: &RecordedEvent, event: &Event) -> Option<Box<Labels>> {
+    if recorded.schema_version != FOREIGN_SCHEMA_VERSION || matches!(event, Event::Foreign(_)) {
+        return None;
+    }
+    let metadata = recorded.metadata.deserialize::<Map<String, Value>>().unwrap_or_default();
+    let caller = metadata.get(CALLER_KEY).and_then(Value::as_str).map(str::to_owned);
+    Some(Box::new(Labels { category: recorded.category.clone(), caller }))
 }
 
 impl RecordedEvent {
@@ -245,6 +257,27 @@ mod tests {
         let foreign = decode(FOREIGN_SCHEMA_VERSION, r#"{"old":{"a":1}}"#).unwrap();
         assert_eq!(foreign, Event::Thread(ThreadEvent::Created(ThreadCreated::default())));
         assert!(decode(4, "{}").is_err());
+    }
+
+    #[test]
+    fn what_others_record_keeps_its_own_category_and_caller() {
+        let metadata = Json::parse(r#"{"caller":"middleware:title"}"#).unwrap();
+        let labelled = |schema_version, event_type: &str, content: &str| {
+            let record = RecordedEvent {
+                category: "message".into(),
+                metadata: metadata.clone(),
+                ..recorded(event_type, schema_version, content)
+            };
+            let logged = decode(&record).unwrap();
+            (logged.category().to_owned(), logged.caller().map(str::to_owned))
+        };
+        let theirs = ("message".to_owned(), Some("middleware:title".to_owned()));
+        assert_eq!(labelled(0, "llm.ai.response", r#"{"type":"ai"}"#), theirs);
+        assert_eq!(labelled(0, "thread.created", "{}"), theirs);
+        assert_eq!(labelled(0, "ai_message", "[]"), theirs);
+        let ours = |category: &str, caller: Option<&str>| (category.to_owned(), caller.map(str::to_owned));
+        assert_eq!(labelled(1, "llm.ai.response", r#"{"type":"ai"}"#), ours("message", Some("lead_agent")));
+        assert_eq!(labelled(1, "thread.created", "{}"), ours("thread", None));
     }
 
     #[test]

@@ -52,6 +52,12 @@ pub enum ExportDamage {
         /// The file.
         name: String,
     },
+    /// A file is not there.
+    #[error("the file {name} is missing")]
+    FileMissing {
+        /// The file.
+        name: String,
+    },
     /// The manifest does not say what is there.
     #[error("the manifest does not fit: {what}")]
     Manifest {

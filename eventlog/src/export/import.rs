@@ -51,8 +51,9 @@ pub struct Import<'a> {
     pub export: &'a Path,
     /// A folder that is not there yet.
     pub data: &'a Path,
-    /// The master key of the log that was exported: 64 hexadecimal digits, or 32 bytes.
-    pub master_key: PathBuf,
+    /// The master key that was generated in the folder of the log that was exported. It becomes the
+    /// new folder's; none takes the one that the options give.
+    pub master_key: Option<PathBuf>,
     /// How the log is opened.
     pub options: &'a Options,
     /// Is told of the checking, then of the copying, then of the verification.
@@ -71,7 +72,7 @@ pub fn import(import: Import<'_>) -> Result<Report, ExportError> {
     check_importable(&manifest)?;
     let (target, folder) = place::beside(data)?;
     place::make_anew(&folder)?;
-    let made = fill(&folder, export, &manifest, &master_key, options, progress);
+    let made = fill(&folder, export, &manifest, master_key.as_deref(), options, progress);
     if made.is_err() {
         // What remains is removed by the next attempt.
         drop(fs::remove_dir_all(&folder));
@@ -96,7 +97,7 @@ fn fill(
     folder: &Path,
     export: &Path,
     manifest: &Manifest,
-    master_key: &Path,
+    master_key: Option<&Path>,
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ExportError> {
@@ -113,11 +114,11 @@ fn fill(
     }
 }
 
-fn put_keys(folder: &Path, export: &Path, master_key: &Path) -> Result<(), ExportError> {
+fn put_keys(folder: &Path, export: &Path, master_key: Option<&Path>) -> Result<(), ExportError> {
     let keys_folder = folder.join(KEYS_FOLDER);
     fs::create_dir(&keys_folder).map_err(io_error("create", &keys_folder))?;
-    let from = [export.join(KEYS_FILE), master_key.to_owned()];
-    for (name, from) in KEY_FILES.iter().zip(from) {
+    let from = [Some(export.join(KEYS_FILE)), master_key.map(Path::to_owned)];
+    for (name, from) in KEY_FILES.iter().zip(from.into_iter().flatten()) {
         let to = keys_folder.join(name);
         let mut source = fs::File::open(&from).map_err(io_error("open", &from))?;
         let mut copy = || -> io::Result<()> {

@@ -13,8 +13,9 @@ use serde::{Deserialize, Serialize};
 use super::{
     EVENTS_FILE, ExportDamage, ExportError, HASHES_FILE, KEYS_FILE, MANIFEST_FILE, SIGNATURE_FILE,
     filter::Filter,
-    io_error,
+    io_error, is_export,
     output::OWNER_ONLY,
+    place::NOTE_FILE,
     signature::{self, PublicKey},
 };
 use crate::{
@@ -127,8 +128,13 @@ impl Manifest {
     /// Reads the manifest of an export that this program understands, and the bytes that were signed.
     pub(super) fn read(folder: &Path) -> Result<(Self, Vec<u8>), ExportError> {
         let path = folder.join(MANIFEST_FILE);
-        if !path.is_file() || !folder.join(SIGNATURE_FILE).is_file() {
+        let has = |name: &str| folder.join(name).is_file();
+        if has(NOTE_FILE) || !(has(MANIFEST_FILE) || is_export(folder)) {
             return Err(ExportError::NoExport { folder: folder.to_owned() });
+        }
+        if let Some(name) = [MANIFEST_FILE, SIGNATURE_FILE].into_iter().find(|name| !has(name)) {
+            let missing = ExportDamage::FileMissing { name: name.to_owned() };
+            return Err(ExportError::Damaged(Box::new(missing)));
         }
         let bytes = fs::read(&path).map_err(io_error("read", &path))?;
         let unreadable = |source| ExportError::Unreadable { path: path.clone(), source };

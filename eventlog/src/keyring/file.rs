@@ -41,6 +41,8 @@ pub(crate) struct KeyFile {
     path: PathBuf,
     file: File,
     master: SecretKey,
+    /// Where the master key was taken from, for messages.
+    given: String,
     /// The file of the master key, if it was generated in the folder.
     generated_master: Option<PathBuf>,
     /// Slots in the file, slot 0 included.
@@ -51,6 +53,22 @@ pub(crate) struct KeyFile {
 }
 
 impl KeyFile {
+    /// Says whether the master key is the one that the keys in a folder are wrapped with, if there
+    /// are any. Nothing is made or changed.
+    pub(crate) fn check_master(folder: &Path, master: &MasterKey) -> Result<(), OpenError> {
+        let path = folder.join(SLOTS_FILE);
+        if !path.exists() || is_unfinished(&path)? {
+            return master.check_given();
+        }
+        let master_path = folder.join(MASTER_FILE);
+        let given = master.place(&master_path);
+        let master = master.load(&master_path, false)?;
+        let file = File::open(&path).map_err(|source| io_error("open", &path, source))?;
+        let generated_master = None;
+        Self { path, file, master, given, generated_master, capacity: 0, next: 1, is_dirty: false }
+            .check_header()
+    }
+
     /// Opens the keys in a folder. `must_exist` says that the log has sealed events.
     pub(crate) fn open(folder: &Path, master: &MasterKey, must_exist: bool) -> Result<Self, OpenError> {
         let path = folder.join(SLOTS_FILE);
@@ -61,6 +79,7 @@ impl KeyFile {
         std::fs::create_dir_all(folder).map_err(|source| io_error("create the folder", folder, source))?;
         let master_path = folder.join(MASTER_FILE);
         let generated_master = matches!(master, MasterKey::Generated).then(|| master_path.clone());
+        let given = master.place(&master_path);
         let master = master.load(&master_path, is_new)?;
         let file = OpenOptions::new()
             .read(true)
@@ -70,7 +89,8 @@ impl KeyFile {
             .mode(0o600)
             .open(&path)
             .map_err(|source| io_error("open", &path, source))?;
-        let mut keys = Self { path, file, master, generated_master, capacity: 0, next: 1, is_dirty: false };
+        let mut keys =
+            Self { path, file, master, given, generated_master, capacity: 0, next: 1, is_dirty: false };
         if is_new {
             keys.create(folder).map_err(|source| io_error("create", &keys.path, source))?;
         } else {
@@ -102,7 +122,7 @@ impl KeyFile {
             return Err(damaged());
         }
         if check != self.master_check() {
-            return Err(OpenError::MasterKeyWrong { path: self.path.clone() });
+            return Err(OpenError::MasterKeyWrong { path: self.path.clone(), given: self.given.clone() });
         }
         self.capacity = capacity;
         Ok(())

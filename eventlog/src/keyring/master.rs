@@ -28,14 +28,41 @@ pub enum MasterKey {
     /// From this file: 64 hexadecimal digits, or 32 bytes. It must exist.
     File(PathBuf),
     /// Given by whoever opens the log, for example from the environment.
-    Given(SecretKey),
+    Given {
+        /// The key.
+        key: SecretKey,
+        /// Where it was taken from, for messages.
+        from: String,
+    },
 }
 
 impl MasterKey {
+    /// A key that was taken from somewhere else, which messages name.
+    pub fn given(key: SecretKey, from: impl Into<String>) -> Self {
+        Self::Given { key, from: from.into() }
+    }
+
+    /// Where it comes from, for messages.
+    pub(super) fn place(&self, generated: &Path) -> String {
+        match self {
+            Self::Generated => generated.display().to_string(),
+            Self::File(path) => path.display().to_string(),
+            Self::Given { from, .. } => from.clone(),
+        }
+    }
+
+    /// Says whether there is a key to begin with, before anything is made.
+    pub(crate) fn check_given(&self) -> Result<(), OpenError> {
+        match self {
+            Self::File(path) => read(path).map(drop),
+            Self::Generated | Self::Given { .. } => Ok(()),
+        }
+    }
+
     /// Gets the key. `may_create` says that nothing has been sealed yet.
     pub(super) fn load(&self, generated: &Path, may_create: bool) -> Result<SecretKey, OpenError> {
         match self {
-            Self::Given(key) => Ok(key.clone()),
+            Self::Given { key, .. } => Ok(key.clone()),
             Self::File(path) => read(path),
             Self::Generated if generated.exists() => read(generated),
             Self::Generated if may_create => create(generated),
@@ -45,7 +72,10 @@ impl MasterKey {
 }
 
 fn read(path: &Path) -> Result<SecretKey, OpenError> {
-    let io_error = |source| OpenError::Io { action: "read the master key", path: path.to_owned(), source };
+    let io_error = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => OpenError::MasterKeyMissing { path: path.to_owned() },
+        _ => OpenError::Io { action: "read the master key", path: path.to_owned(), source },
+    };
     let text = zeroize::Zeroizing::new(fs::read(path).map_err(io_error)?);
     if fs::metadata(path).map_err(io_error)?.permissions().mode() & OTHERS != 0 {
         tracing::warn!(path = %path.display(), "others may read the master key; allow it to its owner only");

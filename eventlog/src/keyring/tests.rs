@@ -135,12 +135,16 @@ fn lost_and_damaged_files_are_refused_by_name() {
     let (folder, generated) = (folder.path(), MasterKey::Generated);
     let (path, whole) = (folder.join("threads"), slots(folder));
     let master = fs::read(folder.join("master.key")).unwrap();
-    check_refused(folder, &MasterKey::Given(SecretKey::new([5; 32])), "the master key is not the one");
+    check_refused(
+        folder,
+        &MasterKey::given(SecretKey::new([5; 32]), "a test"),
+        "the master key from a test is not the one",
+    );
     fs::write(folder.join("master.key"), "12 34").unwrap();
     check_refused(folder, &generated, "master.key cannot be used");
     fs::remove_file(folder.join("master.key")).unwrap();
     check_refused(folder, &generated, "master.key is missing, and the keys of threads are wrapped with it");
-    check_refused(folder, &MasterKey::File(folder.join("none")), "could not read the master key");
+    check_refused(folder, &MasterKey::File(folder.join("none")), "there is no master key in");
     fs::write(folder.join("master.key"), &master).unwrap();
     for at in 0..24 {
         let mut damaged = whole.clone();
@@ -177,7 +181,7 @@ fn the_master_key_is_its_owners_alone_and_may_come_from_elsewhere() {
     }
     let elsewhere = folder.path().join("elsewhere");
     fs::rename(&path, &elsewhere).unwrap();
-    let given = MasterKey::Given(SecretKey::parse(&fs::read(&elsewhere).unwrap()).unwrap());
+    let given = MasterKey::given(SecretKey::parse(&fs::read(&elsewhere).unwrap()).unwrap(), "a test");
     for master in [MasterKey::File(elsewhere.clone()), given] {
         assert_eq!(live(&try_open(folder.path(), &master, true).unwrap(), RUN), keys[1]);
         assert!(!path.exists());

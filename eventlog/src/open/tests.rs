@@ -183,7 +183,8 @@ async fn a_log_without_its_keys_is_refused() {
     fs::remove_file(&path).unwrap();
     assert!(matches!(open_log(folder.path()), Err(OpenError::KeysLost { .. })));
     fs::write(&path, &bytes).unwrap();
-    let given = Options { master_key: MasterKey::Given(SecretKey::new([1; 32])), ..sample::options() };
+    let given =
+        Options { master_key: MasterKey::given(SecretKey::new([1; 32]), "a test"), ..sample::options() };
     assert!(matches!(EventLog::open(folder.path(), given), Err(OpenError::MasterKeyWrong { .. })));
     check_ten(&open_log(folder.path()).unwrap());
     // One key that is damaged: its events are not there for anybody, and no new key hides it.

@@ -6,11 +6,15 @@ use uuid::Uuid;
 
 use super::{
     NameHash, RowKey,
+    cap::CapKey,
     card::{CardHeadKey, CardOfTaskKey, CardPartKey},
     checkpoint::{CheckpointKey, ParkedKey},
     ledger::{LedgerEntryKey, LedgerOfRunKey, LedgerOrderKey},
+    message::{AnswerKey, MessageKey, MessageOfRunKey, RunMessagesKey, VisibleMessageKey},
+    receipt::{ReceiptKey, ReceiptOfRunKey},
     run::{RunKey, RunOrderKey},
     thread::{ThreadKey, ThreadRunKey},
+    usage::{LeadModelKey, SubagentModelKey, UsageCellKey},
 };
 
 /// The parts that keys are made of, from few letters so that one name often begins another.
@@ -72,6 +76,25 @@ proptest! {
             &a,
             &b,
         );
+        check(|p| MessageKey { thread_id: p.thread(), seq: p.number, run: p.run() }, &a, &b);
+        check(|p| VisibleMessageKey { thread_id: p.thread(), seq: p.number, run: p.run() }, &a, &b);
+        check(|p| MessageOfRunKey { thread_id: p.thread(), run: p.run(), seq: p.number }, &a, &b);
+        check(|p| AnswerKey { thread_id: p.thread(), run: p.run(), seq: p.number }, &a, &b);
+        check(|p| RunMessagesKey { thread_id: p.thread(), run: p.run() }, &a, &b);
+        check(|p| LeadModelKey { thread_id: p.thread(), run: p.run() }, &a, &b);
+        check(
+            |p| SubagentModelKey { thread_id: p.thread(), run: p.run(), delegation_id: p.delegation() },
+            &a,
+            &b,
+        );
+        check(
+            |p| UsageCellKey { thread_id: p.thread(), run: p.run(), cell: NameHash::from_text(&p.task) },
+            &a,
+            &b,
+        );
+        check(|p| CapKey { thread_id: p.thread(), seq: p.number, run: p.run() }, &a, &b);
+        check(|p| ReceiptKey { thread_id: p.thread(), seq: p.number, run: p.run() }, &a, &b);
+        check(|p| ReceiptOfRunKey { thread_id: p.thread(), run: p.run(), seq: p.number }, &a, &b);
         check(
             |p| {
                 CardOfTaskKey { thread_id: p.thread(), task: NameHash::from_text(&p.task) }

@@ -2,17 +2,11 @@
 //! folded from its beginning, without what can no longer be read. So the view is as one that never
 //! saw the run, which is what a view that is made anew will be.
 
-use std::collections::BTreeSet;
-
 use domain::ids::ThreadId;
 use eventlog::{EventLog, Seq, StreamId};
 
-use super::page::Origins;
-use crate::{
-    rows::Rows,
-    store::RowError,
-    view::{FoldError, Registered},
-};
+use super::page::{Origins, apply_with_care};
+use crate::{rows::Rows, store::RowError, view::Registered};
 
 /// Events that are read at once.
 const PAGE_EVENTS: usize = 512;
@@ -28,41 +22,30 @@ pub(super) fn fold(
     if view.shared_kinds.is_empty() {
         return Ok(());
     }
-    let mut skipped = BTreeSet::new();
-    loop {
-        match try_fold(log, view, thread_id, before, &skipped) {
-            Ok(made) => return rows.replace(view.shared_kinds, thread_id, made),
-            Err((_, FoldError::Row(error))) => return Err(error),
-            // Nothing of half an event stays: without it, from the beginning.
-            Err((position, FoldError::Contradiction(_))) => drop(skipped.insert(position)),
-        }
-    }
+    let made = fold_thread(log, view, thread_id, before)?;
+    rows.replace(view.shared_kinds, thread_id, made)
 }
 
-fn try_fold(
+fn fold_thread(
     log: &EventLog,
     view: &Registered,
     thread_id: &ThreadId,
     before: u64,
-    skipped: &BTreeSet<u64>,
-) -> Result<Rows<'static>, (u64, FoldError)> {
+) -> Result<Rows<'static>, RowError> {
     let stream = StreamId::Thread(thread_id.clone());
     let (mut rows, mut origins, mut after) = (Rows::empty(), Origins::default(), Seq::ZERO);
     loop {
-        let page = log.read_stream(&stream, after, PAGE_EVENTS);
-        let page = page.map_err(|source| (0, FoldError::Row(RowError::Log(source))))?;
+        let page = log.read_stream(&stream, after, PAGE_EVENTS).map_err(RowError::Log)?;
         let Some(last) = page.last() else { return Ok(rows) };
         after = last.seq;
         for event in page.iter().filter(|event| !event.is_erased()) {
-            let position = event.position.get();
-            if position >= before {
+            if event.position.get() >= before {
                 return Ok(rows);
             }
-            // What cannot be decoded was parked when it came.
-            let Ok(fact) = eventlog::decode(event) else { continue };
-            if !skipped.contains(&position) {
-                rows.next_event(origins.of(thread_id, event.scope.run_id.as_ref()));
-                (view.apply)(&fact, &mut rows).map_err(|error| (position, error))?;
+            // What cannot be taken was parked when it came.
+            if let Ok(fact) = eventlog::decode(event) {
+                let origin = origins.of(thread_id, event.scope.run_id.as_ref());
+                apply_with_care(view, &fact, origin, &mut rows)?;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! A page of the log, decoded once for all views.
 
-use std::{collections::BTreeMap, error::Error};
+use std::{collections::BTreeMap, error::Error, ops::ControlFlow};
 
 use domain::{
     causes::with_causes,
@@ -12,11 +12,10 @@ use domain::{
 use eventlog::{EventLog, Position, ReadError, RecordedEvent};
 
 use super::again;
-
 use crate::{
-    rows::Rows,
+    rows::{KeptRows, Rows},
     sealing::Origin,
-    store::{RowError, Snapshot},
+    store::{RowError, Side, Snapshot},
     view::{FoldError, Registered},
 };
 
@@ -36,8 +35,21 @@ pub(super) struct Unfit {
 pub(super) struct Page {
     items: Vec<Item>,
     undecodable: Poison,
-    last: RecordedEvent,
+    /// Events, also those that say nothing to any view.
+    pub(super) count: usize,
+    /// The place of the last event.
+    pub(super) last: u64,
+    /// Its hash.
+    pub(super) last_hash: [u8; 32],
     log: EventLog,
+}
+
+/// What of a page a view gets.
+pub(super) struct Part<'a> {
+    pub(super) view: &'a Registered,
+    pub(super) side: Side,
+    /// The last position that it has.
+    pub(super) after: u64,
 }
 
 /// What a page has for views.
@@ -86,77 +98,108 @@ impl Page {
                 }
             }
         }
-        let last = recorded.into_iter().next_back();
-        Ok(last.map(|last| Self { items, undecodable, last, log: log.clone() }))
-    }
-
-    /// The last event.
-    pub(super) fn last(&self) -> &RecordedEvent {
-        &self.last
+        let (count, log) = (recorded.len(), log.clone());
+        let last = recorded.last().map(|event| (event.position.get(), event.hash));
+        Ok(last.map(|(last, last_hash)| Self { items, undecodable, count, last, last_hash, log }))
     }
 
     /// Folds what a view has not seen yet. Gives its rows and what it skipped; none when it has
     /// seen everything.
     ///
     /// When the view cannot take an event, the rows are thrown away and the page is folded again
-    /// without it: so nothing of half an event stays, and the usual case pays nothing for that.
+    /// with each event noted down, so that nothing of half an event stays. The usual case pays
+    /// nothing for that, and the unusual one is paid for once in a page.
     pub(super) fn fold<'s>(
         &self,
-        view: &Registered,
-        after: u64,
+        part: &Part<'_>,
         snapshot: &'s Snapshot<'s>,
+        kept: KeptRows,
     ) -> Result<Option<(Rows<'s>, Poison)>, RowError> {
-        if self.last.position.get() <= after {
+        if self.last <= part.after {
             return Ok(None);
         }
         let mut poison = self.undecodable.clone();
-        poison.retain(|position, _| *position > after);
-        loop {
-            match self.try_fold(view, after, Rows::new(snapshot), &poison) {
-                Ok(rows) => return Ok(Some((rows, poison))),
-                Err(Refusal::Row(error)) => return Err(error),
-                Err(Refusal::Contradiction(fact, origin, reason)) => {
-                    let thread_id = fact.thread_id.clone();
-                    poison.insert(fact.position, Unfit { thread_id, origin, reason });
-                }
-            }
+        poison.retain(|position, _| *position > part.after);
+        let mut rows = Rows::new(snapshot, part.side, kept);
+        if self.fold_all(part, &mut rows)?.is_break() {
+            rows = Rows::new(snapshot, part.side, KeptRows::default());
+            self.fold_with_care(part, &mut rows, &mut poison)?;
         }
+        Ok(Some((rows, poison)))
     }
 
-    fn try_fold<'s>(
-        &self,
-        view: &Registered,
-        after: u64,
-        mut rows: Rows<'s>,
-        poison: &Poison,
-    ) -> Result<Rows<'s>, Refusal<'_>> {
-        for item in &self.items {
+    /// Stops at the first event that the view cannot take.
+    fn fold_all(&self, part: &Part<'_>, rows: &mut Rows<'_>) -> Result<ControlFlow<()>, RowError> {
+        for item in self.unseen(part) {
             match item {
-                Item::Fact(fact, origin) if fact.position > after && !poison.contains_key(&fact.position) => {
+                Item::Fact(fact, origin) => {
                     rows.next_event(*origin);
-                    (view.apply)(fact, &mut rows).map_err(|error| Refusal::of(fact, *origin, error))?;
+                    match (part.view.apply)(fact, rows) {
+                        Ok(()) => {}
+                        Err(FoldError::Row(error)) => return Err(error),
+                        Err(FoldError::Contradiction(_)) => return Ok(ControlFlow::Break(())),
+                    }
                 }
-                Item::RunErased { position, thread_id } if *position > after => {
-                    again::fold(&self.log, view, thread_id, *position, &mut rows).map_err(Refusal::Row)?;
+                Item::RunErased { position, thread_id } => {
+                    again::fold(&self.log, part.view, thread_id, *position, rows)?;
                 }
-                Item::Fact(..) | Item::RunErased { .. } => {}
             }
         }
-        Ok(rows)
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Passes over the events that the view cannot take.
+    fn fold_with_care(
+        &self,
+        part: &Part<'_>,
+        rows: &mut Rows<'_>,
+        poison: &mut Poison,
+    ) -> Result<(), RowError> {
+        for item in self.unseen(part) {
+            match item {
+                Item::Fact(fact, origin) => {
+                    if let Some(reason) = apply_with_care(part.view, fact, *origin, rows)? {
+                        let thread_id = fact.thread_id.clone();
+                        poison.insert(fact.position, Unfit { thread_id, origin: *origin, reason });
+                    }
+                }
+                Item::RunErased { position, thread_id } => {
+                    again::fold(&self.log, part.view, thread_id, *position, rows)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn unseen(&self, part: &Part<'_>) -> impl Iterator<Item = &Item> {
+        let after = part.after;
+        self.items.iter().filter(move |item| item.position() > after)
     }
 }
 
-/// Why a page was not folded.
-enum Refusal<'a> {
-    Row(RowError),
-    Contradiction(&'a Logged, Origin, String),
+impl Item {
+    fn position(&self) -> u64 {
+        match self {
+            Self::Fact(fact, _) => fact.position,
+            Self::RunErased { position, .. } => *position,
+        }
+    }
 }
 
-impl<'a> Refusal<'a> {
-    fn of(fact: &'a Logged, origin: Origin, error: FoldError) -> Self {
-        match error {
-            FoldError::Row(error) => Self::Row(error),
-            FoldError::Contradiction(_) => Self::Contradiction(fact, origin, chain(&error)),
+/// Applies an event, and undoes it if the view cannot take it; then it says why.
+pub(super) fn apply_with_care(
+    view: &Registered,
+    fact: &Logged,
+    origin: Origin,
+    rows: &mut Rows<'_>,
+) -> Result<Option<String>, RowError> {
+    rows.next_event_with_care(origin);
+    match (view.apply)(fact, rows) {
+        Ok(()) => Ok(None),
+        Err(FoldError::Row(error)) => Err(error),
+        Err(error @ FoldError::Contradiction(_)) => {
+            rows.undo_event();
+            Ok(Some(chain(&error)))
         }
     }
 }

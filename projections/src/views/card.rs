@@ -30,12 +30,22 @@ pub enum TaskRef {
     DelegationId(DelegationId),
 }
 
+impl TaskRef {
+    /// Whether it may name a delegation with these ids.
+    pub(crate) fn names(&self, task_id: Option<&ToolCallId>, delegation_id: Option<DelegationId>) -> bool {
+        match self {
+            Self::TaskId(wanted) => task_id == Some(wanted),
+            Self::DelegationId(wanted) => delegation_id == Some(*wanted),
+        }
+    }
+}
+
 /// The view of all cards.
 pub(crate) struct CardsView;
 
 impl View for CardsView {
     const NAME: &'static str = "cards";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
     const KINDS: &'static [KeyKind] = &[KeyKind::CardHead, KeyKind::CardPart, KeyKind::CardOfTask];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
@@ -55,6 +65,21 @@ impl View for CardsView {
 }
 
 impl Projections {
+    /// What is known of one delegation of a run, without its steps, receipts and caps.
+    pub fn card_head(
+        &self,
+        thread_id: &ThreadId,
+        run_id: &RunId,
+        task: &TaskRef,
+    ) -> Result<Option<CardHead>, RowError> {
+        let snapshot = self.0.store.snapshot();
+        let Some(delegation_id) = delegation_named(&snapshot, thread_id, run_id, task)? else {
+            return Ok(None);
+        };
+        let head = snapshot.get(&CardHeadKey { thread_id: thread_id.clone(), delegation_id })?;
+        Ok(head.filter(|head| head.entry.run_id == *run_id))
+    }
+
     /// The card of one delegation of a run.
     pub fn card(
         &self,
@@ -63,13 +88,23 @@ impl Projections {
         task: &TaskRef,
     ) -> Result<Option<Card>, RowError> {
         let snapshot = self.0.store.snapshot();
-        let delegation_id = match task {
-            TaskRef::DelegationId(id) => Some(*id),
-            TaskRef::TaskId(task_id) => snapshot.get(&CardOfTaskKey::new(thread_id, run_id, task_id))?,
+        let Some(delegation_id) = delegation_named(&snapshot, thread_id, run_id, task)? else {
+            return Ok(None);
         };
-        let Some(delegation_id) = delegation_id else { return Ok(None) };
         let card = read_card(&snapshot, thread_id, delegation_id)?;
         Ok(card.filter(|card| card.head.entry.run_id == *run_id))
+    }
+}
+
+fn delegation_named(
+    snapshot: &Snapshot<'_>,
+    thread_id: &ThreadId,
+    run_id: &RunId,
+    task: &TaskRef,
+) -> Result<Option<DelegationId>, RowError> {
+    match task {
+        TaskRef::DelegationId(id) => Ok(Some(*id)),
+        TaskRef::TaskId(task_id) => snapshot.get(&CardOfTaskKey::new(thread_id, run_id, task_id)),
     }
 }
 

@@ -49,7 +49,9 @@ pub(super) fn problems_of(config: &Config) -> Vec<SettingProblem> {
     problems.extend(config.loop_detection.problems());
     problems.extend(config.token_budget.iter().flat_map(|budget| budget.problems("token_budget")));
     problems.extend(config.log.problems());
+    problems.extend(config.server.problems(&config.log.path));
     problems.extend(super::redaction::problems(&config.redaction));
+    problems.extend(config.pricing.problems());
     problems
 }
 

@@ -18,7 +18,7 @@ use super::{
 };
 
 /// Sections that the interface has and that nothing obeys yet. To accept them would be to pretend.
-const NOT_SUPPORTED: [&str; 6] = ["auth", "guardrails", "mcp", "pricing", "skills", "tool_search"];
+const NOT_SUPPORTED: [&str; 5] = ["auth", "guardrails", "mcp", "skills", "tool_search"];
 
 /// What has been laid down so far.
 #[derive(Default)]

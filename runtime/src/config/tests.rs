@@ -307,7 +307,7 @@ fn an_unknown_variable_is_an_error_and_others_are_not_ours() {
 
 #[test]
 fn sections_that_nothing_obeys_yet_are_refused() {
-    for section in ["tool_search", "guardrails", "skills", "mcp", "auth", "pricing"] {
+    for section in ["tool_search", "guardrails", "skills", "mcp", "auth"] {
         check_yaml_refused(
             &format!("{section}: {{}}\n{section}_: 1\n"),
             &format!("{section} is not supported yet: take the section out (set in remit.yaml)"),
@@ -328,6 +328,11 @@ fn a_value_of_the_wrong_type_is_named() {
     check_yaml_refused(
         "server: {listen: nowhere}\n",
         "server.listen: invalid socket address syntax (set in remit.yaml)",
+    );
+    check_yaml_refused(
+        "log: {master_key: 0123abcd}\n",
+        "log.master_key: it must be {file: PATH}, {env: NAME}, file:PATH or $NAME; the key itself does not belong \
+         into the configuration (set in remit.yaml)",
     );
     check_yaml_refused(
         "models: [{provider: offline}]\n",
@@ -398,6 +403,15 @@ fn a_value_out_of_its_range_is_named_with_the_range() {
             "default_model is \"b\": it must be a configured model: a",
         ),
         ("default_model: b", "default_model is \"b\": it must be a configured model: offline"),
+        (
+            "pricing: {models: {a: {input_per_million: -1, output_per_million: 2}}}",
+            "pricing.models.a.input_per_million is -1: it must be from 0 to 1000000",
+        ),
+        ("pricing: {currency: ''}", "pricing.currency is \"\": it must be 1 to 16 characters, such as USD"),
+        (
+            "{log: {path: d}, server: {backups: ./d/b}}",
+            "server.backups is \"./d/b\": it must be a folder outside of log.path",
+        ),
     ] {
         check_yaml_refused(text, &format!("{expected} (set in remit.yaml)"));
     }
@@ -472,6 +486,18 @@ fn every_value_in_force_is_listed_with_who_set_it() {
     assert_eq!(of("server.listen").value, "127.0.0.1:8700");
     assert_eq!(of("server.listen").provenance, Provenance::Default);
     assert_eq!(of("models").value, json!([]));
+}
+
+#[test]
+fn backups_go_beside_the_data_folder_unless_another_is_named() {
+    for (text, expected) in [
+        ("{}", "./remit-data-backups"),
+        ("log: {path: /srv/remit/}", "/srv/remit-backups"),
+        ("log: {path: ..}", "../../remit-data-backups"),
+        ("server: {backups: /backups}", "/backups"),
+    ] {
+        assert_eq!(yaml(text).unwrap().config.backups_folder(), Path::new(expected), "{text}");
+    }
 }
 
 #[test]

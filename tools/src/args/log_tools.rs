@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use domain::ids::{RunId, ThreadId, UserId};
+use eventlog::export::PublicKey;
+use jiff::Timestamp;
 
 /// `remit verify`.
 #[derive(Debug, Args)]
@@ -10,19 +13,90 @@ use clap::{Args, Subcommand};
     after_help = "Examples:\n  remit verify                          every record, hash, commit and index entry\n  \
                         remit verify --head > head.json       and writes down how far the log goes\n  \
                         remit verify --against head.json      and notices if its end was removed since\n  \
-                        remit verify ./backup                 a backup instead of the data folder\n\n\
+                        remit verify ./backup                 a backup instead of the data folder\n  \
+                        remit verify ./audit --key 5f3c…      an export, offline, signed by the key that you know\n  \
+                        remit verify ./audit --against ./old  and notices if the log's end was removed since then\n\n\
                         Exit code 5 says that something is wrong; the first bad position is named."
 )]
 pub(crate) struct VerifyArguments {
-    /// A folder that `remit backup` made, instead of the data folder
-    #[arg(value_name = "BACKUP", conflicts_with = "data")]
+    /// A folder that `remit export` or `remit backup` made, instead of the data folder
+    #[arg(value_name = "EXPORT", conflicts_with = "data")]
     pub(crate) backup: Option<PathBuf>,
-    /// A head that was written down earlier: the log must still go that far, with the same events
+    /// A head that was written down earlier, or an earlier export or backup: the log must still go
+    /// that far, with the same events
     #[arg(long, value_name = "FILE")]
     pub(crate) against: Option<PathBuf>,
+    /// The public key that must have signed the export: 64 hexadecimal digits
+    #[arg(long, value_name = "KEY", requires = "backup")]
+    pub(crate) key: Option<PublicKey>,
     /// Print only the head, as JSON for a later --against
     #[arg(long)]
     pub(crate) head: bool,
+}
+
+/// `remit export`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  remit export --out ./audit                       everything, and a log can be made of it\n  \
+                        remit export --out ./march --from 2026-03-01 --to 2026-04-01\n  \
+                        remit export --out ./run --run 0193a1b2          one run, and the hashes of all else\n  \
+                        remit verify ./audit                             proves it anywhere, without the data folder\n\n\
+                        An export that was interrupted goes on when the same command is given again; until it is whole it \
+                        has another name. It holds the text of threads: keep it as safe as the data folder. What is erased \
+                        later is still in it."
+)]
+pub(crate) struct ExportArguments {
+    /// A folder that does not exist yet
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Only this thread
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+    /// Only this run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<RunId>,
+    /// Only threads of this user
+    #[arg(long, value_name = "USER")]
+    pub(crate) owner: Option<UserId>,
+    /// Only what was recorded at this time or later: 2026-03-01 or 2026-03-01T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) from: Option<Timestamp>,
+    /// Only what was recorded before this time
+    #[arg(long, value_name = "TIME", value_parser = instant)]
+    pub(crate) to: Option<Timestamp>,
+    /// Only these types, separated by commas
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub(crate) event_types: Option<Vec<String>>,
+    /// Throw away what an interrupted export left there
+    #[arg(long)]
+    pub(crate) restart: bool,
+    /// The signing key: 64 hexadecimal digits [default: log.signing_key of the configuration, else
+    /// keys/export.key in the data folder, made when it is first needed]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) key: Option<PathBuf>,
+}
+
+/// `remit import`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Example:\n  remit import ./audit --data ./again --master-key ./remit-data/keys/master.key\n\nThe new log \
+                        has the same events, positions, seqs and hashes. Only an export without filters can be imported, and \
+                        only with the master key of the log that was exported. Idempotency keys and the threads' files are \
+                        not in an export: use `remit backup` to move a log."
+)]
+pub(crate) struct ImportArguments {
+    /// A folder that `remit export` made
+    #[arg(value_name = "EXPORT")]
+    pub(crate) export: PathBuf,
+    /// The master key of the log that was exported [default: that of the configuration]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) master_key: Option<PathBuf>,
+}
+
+/// A point in time; a day alone is its beginning in UTC.
+fn instant(text: &str) -> Result<Timestamp, &'static str> {
+    let parsed = text.parse().or_else(|_| format!("{text}T00:00:00Z").parse()).ok();
+    parsed.ok_or("it must be a time such as 2026-03-01T12:00:00Z, or a day such as 2026-03-01")
 }
 
 /// `remit doctor`.
@@ -115,4 +189,24 @@ pub(crate) struct BenchLog {
     /// Events in the log that is made for it, of 1,024 bytes each
     #[arg(long, value_name = "N", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1_000..))]
     pub(crate) events: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_an_instant_or_a_day() {
+        for (text, expected) in [
+            ("2026-03-01", Some("2026-03-01T00:00:00Z")),
+            ("2026-03-01T12:00:00Z", Some("2026-03-01T12:00:00Z")),
+            ("2026-03-01T12:00:00+02:00", Some("2026-03-01T10:00:00Z")),
+            ("2026-03-01T12:00:00", None),
+            ("March", None),
+            ("", None),
+        ] {
+            let expected: Option<Timestamp> = expected.map(|text| text.parse().unwrap());
+            assert_eq!(instant(text).ok(), expected, "{text}");
+        }
+    }
 }

@@ -16,8 +16,9 @@ use crate::{
 /// Copies the log and its keys into a new folder.
 pub(super) async fn backup(context: &Context, arguments: BackupArguments) -> anyhow::Result<Exit> {
     context.here_only("backup")?;
-    let data = existing_data_folder(&context.config(Vec::new())?.config)?;
-    let log = open_log(&data).await?;
+    let config = context.config(Vec::new())?.config;
+    let data = existing_data_folder(&config)?;
+    let log = open_log(&config).await?;
     let mut bar = WorkBar::new("backing up", context.output.messages);
     let (copied, out) = (log.clone(), arguments.out.clone());
     let task = tokio::task::spawn_blocking(move || {

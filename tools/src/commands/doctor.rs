@@ -1,7 +1,6 @@
 //! `remit doctor`.
 
 use std::{
-    io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -15,9 +14,11 @@ use serde::Serialize;
 
 use crate::{
     args::DoctorArguments,
+    confirmation::Question,
     context::{Context, existing_data_folder},
     diagnosis::{self, Diagnosis, Finding},
     failure::{Exit, Failure},
+    opening::options_of,
     output::Output,
     render,
 };
@@ -46,10 +47,12 @@ struct Repaired {
 /// Says what is wrong with a data folder, and cuts a torn end if that was asked for.
 pub(super) async fn doctor(context: &Context, arguments: &DoctorArguments) -> anyhow::Result<Exit> {
     context.here_only("doctor")?;
-    let data = existing_data_folder(&context.config(Vec::new())?.config)?;
-    let repaired = if arguments.repair { repair(&context.output, &data, arguments.yes)? } else { None };
+    let config = context.config(Vec::new())?.config;
+    let (data, options) = (existing_data_folder(&config)?, options_of(&config)?);
+    let repaired =
+        if arguments.repair { repair(&context.output, &data, &options, arguments.yes)? } else { None };
     let looked_at = data.clone();
-    let task = tokio::task::spawn_blocking(move || diagnosis::diagnose(&looked_at, &Options::default()));
+    let task = tokio::task::spawn_blocking(move || diagnosis::diagnose(&looked_at, &options));
     let mut diagnosis = task.await.context("the diagnosis stopped by a defect")?;
     if let Some(url) = diagnosis.server.clone() {
         diagnosis.findings.push(ask_server(&url).await);
@@ -94,9 +97,13 @@ async fn ask_server(url: &str) -> Finding {
 }
 
 /// Shows what would be cut, asks, and cuts it. None if nothing is torn.
-fn repair(output: &Output, data: &Path, is_agreed: bool) -> anyhow::Result<Option<Repaired>> {
-    let options = Options::default();
-    let cut = match repair::plan_repair(data, &options).context("could not plan a repair")? {
+fn repair(
+    output: &Output,
+    data: &Path,
+    options: &Options,
+    is_agreed: bool,
+) -> anyhow::Result<Option<Repaired>> {
+    let cut = match repair::plan_repair(data, options).context("could not plan a repair")? {
         RepairPlan::Nothing => {
             output.note("nothing is torn, so there is nothing to cut");
             return Ok(None);
@@ -109,10 +116,9 @@ fn repair(output: &Output, data: &Path, is_agreed: bool) -> anyhow::Result<Optio
         RepairPlan::Cut(cut) => cut,
     };
     show(output, &cut);
-    if !is_agreed && !ask()? {
-        return Err(Failure::new(Exit::Refused, "nothing was cut").into());
-    }
-    let kept = repair::apply(&cut, &options).context("could not cut the torn end")?;
+    let question = Question { text: "Cut them off?", refusal: "nothing was cut" };
+    question.confirm(output, is_agreed)?;
+    let kept = repair::apply(&cut, options).context("could not cut the torn end")?;
     output.note(&format!("cut; what was cut is kept in {}", kept.display()));
     Ok(Some(Repaired { journal: cut.journal, cut_bytes: cut.cut_bytes, kept }))
 }
@@ -131,16 +137,4 @@ fn show(output: &Output, cut: &Cut) {
         position(cut.last_position),
         position(cut.noted)
     ));
-}
-
-fn ask() -> anyhow::Result<bool> {
-    if !io::stdin().is_terminal() {
-        let refusal = Failure::new(Exit::Refused, "nothing was cut: nobody is there to be asked");
-        return Err(refusal.hint("pass --yes to cut without asking").into());
-    }
-    let mut stderr = io::stderr().lock();
-    write!(stderr, "Cut them off? [y/N] ").and_then(|()| stderr.flush()).context("could not ask")?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).context("could not read the answer")?;
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }

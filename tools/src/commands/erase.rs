@@ -1,7 +1,5 @@
 //! `remit erase`.
 
-use std::io::{self, IsTerminal as _};
-
 use anyhow::Context as _;
 use contracts::wire::erasure::Erased;
 use domain::ids::ThreadId;
@@ -9,6 +7,7 @@ use runtime::{EraseError, Runtime};
 
 use crate::{
     args::EraseArguments,
+    confirmation::Question,
     context::{Context, existing_data_folder},
     failure::{Exit, Failure, exit_of},
     host::{self, Host},
@@ -83,23 +82,11 @@ async fn meant(source: &Source, wanted: &ThreadId) -> anyhow::Result<ThreadId> {
 
 /// Goes on only if somebody says so: with `--yes`, or on the terminal.
 fn confirm(context: &Context, thread_id: &ThreadId, yes: bool) -> anyhow::Result<()> {
-    if yes {
-        return Ok(());
-    }
-    if !io::stdin().is_terminal() || !context.output.messages.is_terminal {
-        let refusal = Failure::usage("erasing cannot be undone, and there is nobody here to ask");
-        return Err(refusal.hint("add --yes if that is meant").into());
-    }
-    context.output.message(&format!(
+    let text = format!(
         "Thread {thread_id}, with all its runs, cards and files in the data folder, will be gone for good.\n\
-         Erase it? [y/N]"
-    ));
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer).context("could not read the answer")?;
-    match answer.trim().to_ascii_lowercase().as_str() {
-        "y" | "yes" => Ok(()),
-        _ => Err(Failure::new(Exit::Refused, "nothing was erased").into()),
-    }
+         Erase it?"
+    );
+    Question { text: &text, refusal: "nothing was erased" }.confirm(&context.output, yes)
 }
 
 fn tell(context: &Context, thread_id: &ThreadId, erased: &Erased) -> anyhow::Result<Exit> {
@@ -112,19 +99,4 @@ fn tell(context: &Context, thread_id: &ThreadId, erased: &Erased) -> anyhow::Res
             .text(&format!("erased thread {thread_id}: {deleted} events (erasure {erasure_id})"))?;
     }
     Ok(Exit::Done)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::args::GlobalOptions;
-
-    #[test]
-    fn nobody_to_ask_is_a_no() {
-        let context = Context::new(GlobalOptions::default());
-        let thread_id = ThreadId::new("t").unwrap();
-        confirm(&context, &thread_id, true).unwrap();
-        let error = confirm(&context, &thread_id, false).unwrap_err();
-        assert_eq!(exit_of(&error), Exit::Usage);
-    }
 }

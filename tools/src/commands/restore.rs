@@ -1,12 +1,13 @@
 //! `remit restore`.
 
 use anyhow::Context as _;
-use eventlog::{Options, backup};
+use eventlog::backup;
 
 use crate::{
     args::RestoreArguments,
     context::Context,
     failure::Exit,
+    opening::options_of,
     render::{self, verify::Verified},
     work_bar::WorkBar,
 };
@@ -14,11 +15,12 @@ use crate::{
 /// Makes a new data folder of a backup.
 pub(super) async fn restore(context: &Context, arguments: RestoreArguments) -> anyhow::Result<Exit> {
     context.here_only("restore")?;
-    let data = context.config(Vec::new())?.config.log.path;
+    let config = context.config(Vec::new())?.config;
+    let (data, options) = (config.log.path.clone(), options_of(&config)?);
     let mut bar = WorkBar::new("restoring", context.output.messages);
     let (from, to) = (arguments.backup.clone(), data.clone());
     let task = tokio::task::spawn_blocking(move || {
-        let report = backup::restore(&from, &to, &Options::default(), &mut |progress| bar.show(progress))?;
+        let report = backup::restore(&from, &to, &options, &mut |progress| bar.show(progress))?;
         Ok::<_, backup::BackupError>(Verified { report, took: bar.elapsed() })
     });
     let restored = task

@@ -94,8 +94,13 @@ async fn serve_on(
              thread and erase it",
         );
     }
-    let state =
-        ApiState { log: host.log.clone(), projections, runtime: host.runtime.clone(), listen: address.ip() };
+    let state = ApiState {
+        log: host.log.clone(),
+        projections,
+        runtime: host.runtime.clone(),
+        prices: config.pricing.prices(),
+        listen: address.ip(),
+    };
     let log = host.log.clone();
     let shutdown = async move {
         // A log that takes no more writes is of no use to anybody: the next start decides.

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use eventlog::{DamageKind, ExportedHead, Options, Report, VerifyRequest, backup, verify_folder};
+use eventlog::{DamageKind, ExportedHead, Options, Report, VerifyRequest, backup, export, verify_folder};
 
 use crate::{
     args::VerifyArguments,
     context::{Context, existing_data_folder},
     failure::{Exit, Failure},
+    opening::options_of,
     output::program,
     render::{self, verify::Verified},
     work_bar::WorkBar,
@@ -17,7 +18,7 @@ use crate::{
 /// What is verified.
 enum Subject {
     /// A data folder that nobody has open.
-    Data(PathBuf),
+    Data(PathBuf, Box<Options>),
     /// A backup.
     Backup(PathBuf),
 }
@@ -26,9 +27,15 @@ enum Subject {
 pub(super) async fn verify(context: &Context, arguments: VerifyArguments) -> anyhow::Result<Exit> {
     context.here_only("verify")?;
     let exported = arguments.against.as_deref().map(read_head).transpose()?;
+    if let Some(folder) = arguments.backup.as_ref().filter(|folder| export::is_export(folder)) {
+        return super::verify_export::verify_export(context, folder, exported, &arguments).await;
+    }
     let subject = match arguments.backup {
         Some(folder) => Subject::Backup(folder),
-        None => Subject::Data(existing_data_folder(&context.config(Vec::new())?.config)?),
+        None => {
+            let config = context.config(Vec::new())?.config;
+            Subject::Data(existing_data_folder(&config)?, Box::new(options_of(&config)?))
+        }
     };
     let bar = WorkBar::new("verifying", context.output.messages);
     let task = tokio::task::spawn_blocking(move || subject.verify(exported, bar));
@@ -60,7 +67,7 @@ impl Subject {
         let mut progress = |progress| bar.show(progress);
         let request = VerifyRequest { exported, progress: Some(&mut progress) };
         let report: Report = match &self {
-            Self::Data(folder) => verify_folder(folder, &Options::default(), request)
+            Self::Data(folder, options) => verify_folder(folder, options, request)
                 .with_context(|| format!("could not verify the data folder {}", folder.display()))?,
             Self::Backup(folder) => backup::verify_backup(folder, request)
                 .with_context(|| format!("could not verify the backup {}", folder.display()))?,
@@ -70,7 +77,7 @@ impl Subject {
 
     fn shown(&self) -> String {
         match self {
-            Self::Data(folder) => format!("the log in {}", folder.display()),
+            Self::Data(folder, _) => format!("the log in {}", folder.display()),
             Self::Backup(folder) => format!("the backup {}", folder.display()),
         }
     }
@@ -85,18 +92,18 @@ impl Subject {
             }
             (Self::Backup(_), _) => "use another backup".to_owned(),
             (
-                Self::Data(_),
+                Self::Data(..),
                 DamageKind::Index { .. } | DamageKind::IndexTooLong { .. } | DamageKind::TailDiffers { .. },
             ) => format!(
                 "the events themselves are whole: `{program} backup --out DIR` and `{program} restore DIR --data \
                  NEW` make a folder with new indexes"
             ),
-            (Self::Data(_), DamageKind::KeyLost) => {
+            (Self::Data(..), DamageKind::KeyLost) => {
                 "keep the folder as it is, and restore a backup into a new folder: older keys put in the place of newer ones would \
                  lose threads made since, and bring back erased ones".to_owned()
             }
             (
-                Self::Data(_),
+                Self::Data(..),
                 DamageKind::Missing
                 | DamageKind::Unreadable { .. }
                 | DamageKind::Displaced { .. }
@@ -116,10 +123,11 @@ impl Subject {
     }
 }
 
-/// Reads a head that `--head` wrote, or that is in what `--json` wrote.
+/// Reads a head that `--head` wrote, or that is in what `--json` wrote, or in an export or a backup.
 fn read_head(path: &Path) -> anyhow::Result<ExportedHead> {
     let shown = path.display();
-    let text = std::fs::read(path).map_err(|error| {
+    let manifest = path.join("manifest.json");
+    let text = std::fs::read(if path.is_dir() { &manifest } else { path }).map_err(|error| {
         let is_missing = error.kind() == std::io::ErrorKind::NotFound;
         let exit = if is_missing { Exit::NotFound } else { Exit::Failed };
         anyhow::Error::new(error).context(Failure::new(exit, format!("could not read the head in {shown}")))

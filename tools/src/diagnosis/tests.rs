@@ -5,16 +5,24 @@ use std::fs;
 use domain::ids::{EventId, ThreadId, UserId};
 use eventlog::{Append, BlobScope, EventLog, Expected, Json, NewEvent, OverMax, Scope, StreamId};
 use jiff::Timestamp;
+use runtime::config::Config;
 
 use super::*;
 use crate::source::open_log;
+
+/// What is configured for a data folder.
+fn config(folder: &Path) -> Config {
+    let mut config = Config::default();
+    config.log.path = folder.to_owned();
+    config
+}
 
 /// A closed data folder with three events, one commit each.
 pub(crate) async fn filled() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     // Opening again cuts the unused end off the journal.
     for number in 1..=4_u128 {
-        let log: EventLog = open_log(folder.path()).await.unwrap();
+        let log: EventLog = open_log(&config(folder.path())).await.unwrap();
         if number <= 3 {
             log.append(note(number)).await.unwrap();
         }
@@ -81,7 +89,7 @@ async fn a_whole_folder_is_healthy_and_a_held_one_names_its_holder() {
     assert_eq!(diagnosis.exit(), Exit::Done);
     let checks: Vec<_> = diagnosis.findings.iter().map(|finding| finding.check).collect();
     assert_eq!(checks, ["lock", "journal", "format", "keys", "head", "log", "blobs", "views", "disk"]);
-    let log = open_log(folder.path()).await.unwrap();
+    let log = open_log(&config(folder.path())).await.unwrap();
     log.announce("http://127.0.0.1:8700").unwrap();
     check(folder.path(), "lock", State::Problem, Exit::Refused, "has the folder open", "--server http");
     assert_eq!(look(folder.path()).server.as_deref(), Some("http://127.0.0.1:8700"));
@@ -134,7 +142,7 @@ async fn keys_may_be_missing_damaged_or_wrapped_by_another_master_key() {
 #[tokio::test]
 async fn a_damaged_blob_is_a_problem() {
     let folder = filled().await;
-    let log: EventLog = open_log(folder.path()).await.unwrap();
+    let log = open_log(&config(folder.path())).await.unwrap();
     let scope = BlobScope { thread_id: ThreadId::new("t").unwrap(), run_id: None };
     let mut writer = log.write_blob(&scope, 0, OverMax::Refuse);
     writer.write(b"the output of a tool");

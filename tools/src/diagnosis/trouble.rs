@@ -65,8 +65,16 @@ pub(super) fn of_open(error: &OpenError) -> Finding {
         OpenError::MasterKeyLost { path } => {
             problem("keys", format!("the master key {} is missing", path.display()), master_key_advice())
         }
-        OpenError::MasterKeyWrong { path } => {
-            let found = format!("the keys in {} were wrapped with another master key", path.display());
+        OpenError::MasterKeyMissing { path } => {
+            let found =
+                format!("there is no master key in {}, where log.master_key says it is", path.display());
+            problem("keys", found, master_key_advice())
+        }
+        OpenError::MasterKeyWrong { path, given } => {
+            let found = format!(
+                "the keys in {} were wrapped with another master key than the one from {given}",
+                path.display()
+            );
             problem("keys", found, master_key_advice())
         }
         OpenError::MasterKeyInvalid { path, source } => {
@@ -91,5 +99,6 @@ fn keys_advice() -> String {
 }
 
 fn master_key_advice() -> String {
-    "put back the one that was used: without it no event can be read".to_owned()
+    "put back the one that was used, or say in log.master_key where it is: without it no event can be read"
+        .to_owned()
 }

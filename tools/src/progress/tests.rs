@@ -31,6 +31,7 @@ fn logged(seq: u64, delegation: Option<u128>, event: Event) -> Logged {
             delegation_id: delegation.map(id),
         },
         recorded_at: at(seq as i64),
+        labels: None,
         event,
     }
 }

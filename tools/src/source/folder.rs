@@ -6,13 +6,15 @@ use anyhow::Context as _;
 use api::records;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
 use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
-use eventlog::{EventFilter, EventLog, OpenError, Options, RecordedEvent, Seq, StreamId};
+use eventlog::{EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
+use runtime::config::Config;
 
 use super::EventsPage;
 use crate::{
     context::{Context, existing_data_folder},
     failure::{Exit, Failure},
+    opening::options_of,
     select::SelectedTask,
 };
 
@@ -35,7 +37,7 @@ impl Folder {
     pub(super) async fn open(context: &Context) -> anyhow::Result<Self> {
         let loaded = context.config(Vec::new())?;
         let data = existing_data_folder(&loaded.config)?;
-        let log = open_log(&data).await?;
+        let log = open_log(&loaded.config).await?;
         let projections = open_views(&data, &log)?;
         Ok(Self { log, projections, options: context.place_options() })
     }
@@ -192,14 +194,10 @@ impl Folder {
     }
 }
 
-/// Opens the log of a data folder. Another process that is just starting gets a moment to say who
+/// Opens or makes the log of the data folder. Another process that is just starting gets a moment to say who
 /// it is, or to be done.
-pub(crate) async fn open_log(data: &Path) -> anyhow::Result<EventLog> {
-    open_log_with(data, Options::default()).await
-}
-
-/// The same, for whoever records something.
-pub(crate) async fn open_log_with(data: &Path, options: Options) -> anyhow::Result<EventLog> {
+pub(crate) async fn open_log(config: &Config) -> anyhow::Result<EventLog> {
+    let (data, options) = (config.log.path.as_path(), options_of(config)?);
     let mut tries = 0;
     loop {
         match EventLog::open(data, options.clone()) {

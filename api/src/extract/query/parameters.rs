@@ -49,6 +49,16 @@ impl Parameters {
         Ok(self.number(name, 1..=u64::MAX)?.map(Seq::new))
     }
 
+    /// One of several names, as what it stands for.
+    pub(super) fn one_of<T: Copy>(&self, name: &str, known: &[(&str, T)]) -> Answer<Option<T>> {
+        let Some(text) = self.text(name) else { return Ok(None) };
+        let found = known.iter().find(|(known, _)| *known == text);
+        let names = || known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        found
+            .map(|(_, one)| Some(*one))
+            .ok_or_else(|| ApiError::invalid(name, &format!("one of {}", names())))
+    }
+
     /// `true` or `false`.
     pub(super) fn flag(&self, name: &str) -> Answer<Option<bool>> {
         match self.text(name) {

@@ -12,7 +12,7 @@ fn import_to(
     import(Import {
         export: &world.path(export),
         data: &world.path(data),
-        master_key: world.path(master_key),
+        master_key: (!master_key.is_empty()).then(|| world.path(master_key)),
         options: &sample::options(),
         progress: &mut nothing,
     })
@@ -66,6 +66,8 @@ async fn what_cannot_be_imported_leaves_nothing() {
     assert!(matches!(wrong, Err(ExportError::Keys(OpenError::MasterKeyWrong { .. }))), "{wrong:?}");
     let missing = import_to(&world, "export", "new", "nowhere.key");
     assert!(matches!(missing, Err(ExportError::Io { .. })), "{missing:?}");
+    let lost = import_to(&world, "export", "new", "");
+    assert!(matches!(lost, Err(ExportError::Keys(OpenError::MasterKeyLost { .. }))), "{lost:?}");
     let filtered = import_to(&world, "filtered", "new", MASTER);
     assert!(matches!(filtered, Err(ExportError::NotImportable { .. })), "{filtered:?}");
     let taken = import_to(&world, "export", "data", MASTER);

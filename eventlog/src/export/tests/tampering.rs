@@ -163,6 +163,28 @@ async fn a_changed_manifest_signature_or_key_file_is_found() {
     }
 }
 
+#[tokio::test]
+async fn a_removed_file_is_named() {
+    for filter in filters() {
+        let changed = Changed::new(filter).await;
+        let listed = fs::read_dir(&changed.folder).unwrap();
+        let names: Vec<_> = listed.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        assert_eq!(names.len(), 4);
+        for name in names {
+            let (path, aside) = (changed.folder.join(&name), changed.world.path("aside"));
+            fs::rename(&path, &aside).unwrap();
+            match verify_export(&changed.folder, VerifyExport::default()) {
+                Ok(report) => assert!(report.damage.is_some(), "{name}"),
+                Err(ExportError::Damaged(damage)) => {
+                    assert_eq!(*damage, ExportDamage::FileMissing { name: name.clone() });
+                }
+                Err(error) => panic!("{name}: {error}"),
+            }
+            fs::rename(&aside, &path).unwrap();
+        }
+    }
+}
+
 /// What an export would be that somebody else signed, after changing it.
 #[tokio::test]
 async fn an_export_that_somebody_else_signed_is_told_apart() {

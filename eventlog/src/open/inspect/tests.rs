@@ -72,7 +72,8 @@ async fn each_trouble_has_its_error() {
     };
     check(&remove_last, |error| matches!(error, OpenError::Damaged { .. })).await;
     let folder = filled().await;
-    let wrong = Options { master_key: MasterKey::Given(SecretKey::new([1; 32])), ..sample::options() };
+    let wrong =
+        Options { master_key: MasterKey::given(SecretKey::new([1; 32]), "a test"), ..sample::options() };
     let error = inspect(folder.path(), &wrong).unwrap_err();
     assert!(matches!(error, OpenError::MasterKeyWrong { .. }), "{error}");
     let log = EventLog::open(folder.path(), sample::options()).unwrap();

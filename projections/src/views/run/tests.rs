@@ -24,6 +24,7 @@ fn logged(seq: u64, event: Event) -> Logged {
         owner: UserId::unowned(),
         scope: Scope { run_id: Some(run_id()), task_id: None, delegation_id: None },
         recorded_at: at(seq),
+        labels: None,
         event,
     }
 }

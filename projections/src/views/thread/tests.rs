@@ -15,6 +15,7 @@ fn logged(seq: u64, owner: &str, event: Event) -> Logged {
         owner: UserId::new(owner).unwrap(),
         scope: Scope::default(),
         recorded_at: at(seq),
+        labels: None,
         event,
     }
 }

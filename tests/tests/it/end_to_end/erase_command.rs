@@ -23,7 +23,7 @@ async fn listed(remit: &Remit, there: &[&str]) -> Vec<String> {
 async fn check_erased(remit: &Remit, there: &[&str]) {
     let (gone, stays) = (thread(remit, there).await, thread(remit, there).await);
     assert!(remit.data().join("threads").join(&gone).exists());
-    let unasked = remit.run(&[&["erase", &gone], there].concat()).await.exited(2);
+    let unasked = remit.run(&[&["erase", &gone], there].concat()).await.exited(4);
     assert!(unasked.stderr.contains("--yes"), "{}", unasked.stderr);
     assert_eq!(listed(remit, there).await.len(), 2, "nothing was erased");
 

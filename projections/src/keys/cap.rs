@@ -1,0 +1,36 @@
+//! Kind 28: guards that fired.
+
+use domain::ids::ThreadId;
+
+use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
+use crate::views::caps::CapRow;
+
+/// Kind 28: thread, seq, hash of run → cap.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CapKey {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) seq: u64,
+    pub(crate) run: NameHash,
+}
+
+impl CapKey {
+    /// Those of a thread.
+    pub(crate) fn of_thread(thread_id: &ThreadId) -> KeyWriter {
+        let mut parts = KeyWriter::new(Self::KIND);
+        parts.name(thread_id.as_str());
+        parts
+    }
+}
+
+impl RowKey for CapKey {
+    const KIND: KeyKind = KeyKind::Cap;
+    type Row = CapRow;
+
+    fn write(&self, parts: &mut KeyWriter) {
+        parts.name(self.thread_id.as_str()).number(self.seq).hash(&self.run);
+    }
+
+    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
+        Some(Self { thread_id: parts.thread()?, seq: parts.number()?, run: parts.hash()? })
+    }
+}

@@ -1,0 +1,238 @@
+//! Message feeds: what was said on a thread and in its runs, page by page (facts §7.2 and §8).
+//!
+//! The log has no order of messages alone, so the view keeps one: marks under the seqs of a thread's
+//! messages, of those that readers are shown, and of each run's. A page is a short range of marks
+//! and the records under them, however long the thread is and however much is hidden in it. Marks
+//! are only ever added, so that an earlier moment is the same range, cut short.
+
+use std::collections::BTreeMap;
+
+use domain::{
+    event::Logged,
+    feed::FeedMessage,
+    ids::{RunId, ThreadId},
+};
+use eventlog::{
+    EventLog, ReadError, RecordedEvent, Seq, StreamId,
+    engine::{Direction, KeyRange},
+};
+
+use crate::{
+    keys::{
+        KeyKind, KeyWriter, NameHash, RowKey,
+        message::{AnswerKey, MessageKey, MessageOfRunKey, RunMessagesKey, VisibleMessageKey},
+    },
+    projections::Projections,
+    rows::Rows,
+    store::{RowError, Snapshot},
+    view::{FoldError, View},
+};
+
+/// Runs whose messages are counted at once.
+const RUNS_PAGE: usize = 1_000;
+
+/// Which messages of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Feed {
+    /// All of them.
+    Whole,
+    /// Those that readers are shown.
+    Visible,
+    /// Those of a run, hidden ones too.
+    OfRun(RunId),
+}
+
+/// A page of a feed. With `after` it is the first messages that come after it, else the last ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedQuery {
+    /// The thread.
+    pub thread_id: ThreadId,
+    /// Which of its messages.
+    pub feed: Feed,
+    /// Exclusive: only those before this seq.
+    pub before: Option<Seq>,
+    /// Exclusive: only those after this seq.
+    pub after: Option<Seq>,
+    /// As it was when this was the newest event; `None` is now.
+    pub as_of: Option<Seq>,
+    /// Messages at most.
+    pub limit: usize,
+}
+
+/// Some messages, ascending by seq.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FeedPage {
+    /// The messages.
+    pub messages: Vec<RecordedEvent>,
+    /// Whether there are more in the direction of reading.
+    pub has_more: bool,
+}
+
+/// Why a feed could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    /// The marks could not be read.
+    #[error(transparent)]
+    Row(#[from] RowError),
+    /// The messages could not be read.
+    #[error(transparent)]
+    Log(#[from] ReadError),
+}
+
+/// The view of all feeds.
+pub(crate) struct MessagesView;
+
+impl View for MessagesView {
+    const NAME: &'static str = "messages";
+    const VERSION: u32 = 1;
+    const KINDS: &'static [KeyKind] = &[
+        KeyKind::Message,
+        KeyKind::VisibleMessage,
+        KeyKind::MessageOfRun,
+        KeyKind::Answer,
+        KeyKind::RunMessages,
+    ];
+
+    fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
+        let Some(message) = FeedMessage::of(event) else { return Ok(()) };
+        let (thread_id, seq) = (event.thread_id.clone(), event.seq);
+        let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
+        let count = RunMessagesKey { thread_id: thread_id.clone(), run: run.clone() };
+        let number = rows.get(&count)?.copied().unwrap_or(0) + 1;
+        rows.put(&count, number);
+        rows.put(&MessageOfRunKey { thread_id: thread_id.clone(), run: run.clone(), seq }, number);
+        rows.put(&MessageKey { thread_id: thread_id.clone(), seq, run: run.clone() }, ());
+        if message.is_visible {
+            rows.put(&VisibleMessageKey { thread_id: thread_id.clone(), seq, run: run.clone() }, ());
+        }
+        if message.is_answer() {
+            rows.put(&AnswerKey { thread_id, run, seq }, ());
+        }
+        Ok(())
+    }
+}
+
+impl FeedQuery {
+    /// The seqs that the page may have, both included.
+    fn bounds(&self) -> (u64, u64) {
+        let first = self.after.map_or(0, |after| after.get().saturating_add(1));
+        let before = self.before.map_or(u64::MAX, |before| before.get().saturating_sub(1));
+        (first, before.min(self.as_of.map_or(u64::MAX, Seq::get)))
+    }
+
+    const fn direction(&self) -> Direction {
+        if self.after.is_some() { Direction::Forward } else { Direction::Backward }
+    }
+
+    /// The seqs of the page and of one message more, where there is one, in the direction of reading.
+    fn seqs(&self, snapshot: &Snapshot<'_>) -> Result<Vec<u64>, RowError> {
+        let thread_id = &self.thread_id;
+        match &self.feed {
+            Feed::Whole => {
+                self.marks::<MessageKey>(snapshot, &MessageKey::of_thread(thread_id), |key| key.seq)
+            }
+            Feed::Visible => {
+                let of_thread = VisibleMessageKey::of_thread(thread_id);
+                self.marks::<VisibleMessageKey>(snapshot, &of_thread, |key| key.seq)
+            }
+            Feed::OfRun(run_id) => {
+                let of_run =
+                    MessageOfRunKey::of_run(thread_id, &NameHash::of_any_run(thread_id, Some(run_id)));
+                self.marks::<MessageOfRunKey>(snapshot, &of_run, |key| key.seq)
+            }
+        }
+    }
+
+    fn marks<K: RowKey>(
+        &self,
+        snapshot: &Snapshot<'_>,
+        prefix: &KeyWriter,
+        seq: fn(&K) -> u64,
+    ) -> Result<Vec<u64>, RowError> {
+        let (first, last) = self.bounds();
+        if first > last {
+            return Ok(Vec::new());
+        }
+        let range = prefix.range_within(first, last);
+        let rows = snapshot.page::<K>(&range, self.direction(), self.limit.saturating_add(1))?;
+        Ok(rows.iter().map(|(key, _)| seq(key)).collect())
+    }
+}
+
+impl Projections {
+    /// A page of a feed. What does not exist, or was erased, has no messages.
+    pub fn messages(&self, query: &FeedQuery) -> Result<FeedPage, FeedError> {
+        let mut seqs = query.seqs(&self.0.store.snapshot())?;
+        let has_more = seqs.len() > query.limit;
+        seqs.truncate(query.limit);
+        seqs.sort_unstable();
+        let messages = records(&self.0.log, &query.thread_id, &seqs)?;
+        Ok(FeedPage { messages, has_more })
+    }
+
+    /// How many messages a thread has, hidden ones too, or had when `as_of` was its newest event.
+    pub fn message_count(&self, thread_id: &ThreadId, as_of: Option<Seq>) -> Result<u64, RowError> {
+        let snapshot = self.0.store.snapshot();
+        let of_thread = RunMessagesKey::of_thread(thread_id);
+        let (mut count, mut range) = (0, of_thread.range());
+        loop {
+            let runs = snapshot.page::<RunMessagesKey>(&range, Direction::Forward, RUNS_PAGE)?;
+            for (key, now) in &runs {
+                count += match as_of {
+                    None => *now,
+                    Some(seq) => number_at(&snapshot, key, seq)?,
+                };
+            }
+            match runs.last() {
+                Some((last, _)) if runs.len() == RUNS_PAGE => range = of_thread.range_after(last),
+                Some(_) | None => return Ok(count),
+            }
+        }
+    }
+
+    /// The seq of the last reply that readers are shown, of each of these runs that has one.
+    pub fn last_answers(
+        &self,
+        thread_id: &ThreadId,
+        run_ids: &[RunId],
+        as_of: Option<Seq>,
+    ) -> Result<BTreeMap<RunId, u64>, RowError> {
+        let snapshot = self.0.store.snapshot();
+        let mut answers = BTreeMap::new();
+        for run_id in run_ids {
+            let of_run = AnswerKey::of_run(thread_id, &NameHash::of_any_run(thread_id, Some(run_id)));
+            let newest = snapshot.page::<AnswerKey>(&up_to(&of_run, as_of), Direction::Backward, 1)?;
+            answers.extend(newest.first().map(|(key, ())| (run_id.clone(), key.seq)));
+        }
+        Ok(answers)
+    }
+}
+
+fn up_to(prefix: &KeyWriter, as_of: Option<Seq>) -> KeyRange {
+    prefix.range_within(0, as_of.map_or(u64::MAX, Seq::get))
+}
+
+/// How many messages a run had when this event was the thread's newest: the number of its last one.
+fn number_at(snapshot: &Snapshot<'_>, run: &RunMessagesKey, seq: Seq) -> Result<u64, RowError> {
+    let range = up_to(&MessageOfRunKey::of_run(&run.thread_id, &run.run), Some(seq));
+    let last = snapshot.page::<MessageOfRunKey>(&range, Direction::Backward, 1)?;
+    Ok(last.first().map_or(0, |(_, number)| *number))
+}
+
+/// The records under ascending seqs, neighbours in one go, without what was erased meanwhile.
+fn records(log: &EventLog, thread_id: &ThreadId, seqs: &[u64]) -> Result<Vec<RecordedEvent>, ReadError> {
+    let stream = StreamId::Thread(thread_id.clone());
+    let mut records = Vec::with_capacity(seqs.len());
+    for neighbours in seqs.chunk_by(|one, other| one.saturating_add(1) == *other) {
+        let (Some(first), Some(last)) = (neighbours.first(), neighbours.last()) else { continue };
+        let mut after = first.saturating_sub(1);
+        while after < *last {
+            let wanted = usize::try_from(last - after).unwrap_or(usize::MAX);
+            let read = log.read_stream(&stream, Seq::new(after), wanted)?;
+            let Some(newest) = read.last() else { break };
+            after = newest.seq.get();
+            records.extend(read.into_iter().filter(|event| !event.is_erased()));
+        }
+    }
+    Ok(records)
+}
