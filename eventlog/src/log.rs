@@ -258,6 +258,10 @@ impl EventLog {
         self.0.blobs.as_ref().ok_or(BlobError::NoFolder)?.open(thread_id, sha256)
     }
 
+    pub(crate) fn blobs(&self) -> Option<&Blobs> {
+        self.0.blobs.as_deref()
+    }
+
     /// Figures of the blobs since the log was opened.
     pub fn blob_stats(&self) -> BlobStats {
         self.0.blobs.as_ref().map(|blobs| blobs.stats()).unwrap_or_default()

@@ -3,7 +3,11 @@
 use std::os::unix::fs::MetadataExt;
 
 use super::*;
-use crate::{VerifyRequest, backup, verify_folder};
+use crate::{
+    VerifyRequest, backup,
+    export::{ExportError, ExportRequest, Filter, Import, SigningKey, export, import},
+    verify_folder,
+};
 
 #[tokio::test]
 async fn blobs_are_backed_up_and_restored() {
@@ -45,4 +49,43 @@ async fn a_backup_that_lost_a_blob_is_not_restored() {
     let refused = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap_err();
     assert!(refused.is_damage() && !data.exists(), "{refused:?}");
     assert!(verify_folder(&data, &sample::options(), VerifyRequest::default()).is_err());
+}
+
+#[tokio::test]
+async fn blobs_are_in_a_whole_export_and_in_the_log_that_is_made_of_it() {
+    let world = World::new().await;
+    let blob = world.keep("t", "a", &noise(100_000)).await;
+    let at = |name: &str| world.folder.path().join(name);
+    let key = SigningKey::open_or_create(&at("export.key")).unwrap();
+    let export_to = |name: &str, filter: Filter| {
+        let request = ExportRequest {
+            target: &at(name),
+            filter,
+            is_anew: false,
+            key: &key,
+            made_at: sample::time(),
+            made_by: "remit test".to_owned(),
+            progress: &mut |_| {},
+        };
+        export(&world.log, request).unwrap();
+    };
+    export_to("whole", Filter::default());
+    let import_to = |from: &str, data: &str| {
+        import(Import {
+            export: &at(from),
+            data: &at(data),
+            master_key: Some(at("keys/master.key")),
+            options: &sample::options(),
+            progress: &mut |_| {},
+        })
+    };
+    let report = import_to("whole", "new").unwrap();
+    assert_eq!((report.damage, report.blobs), (None, 1));
+    let log = EventLog::open(&at("new"), sample::options()).unwrap();
+    assert_eq!(read(&log, "t", blob).unwrap(), noise(100_000));
+    fs::remove_dir_all(at("whole/blobs")).unwrap();
+    assert!(matches!(import_to("whole", "other"), Err(ExportError::ImportDamaged(_))));
+    // What is withheld is not copied.
+    export_to("part", Filter { thread_id: Some(thread_id("u")), ..Filter::default() });
+    assert!(!at("part/blobs").exists());
 }
