@@ -6,13 +6,15 @@
 mod body;
 mod path;
 mod query;
+mod range;
 
 pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
-    path::{ErasurePath, Path, RunPath, TaskPath, ThreadPath},
+    path::{BlobPath, ErasurePath, Path, RunPath, TaskPath, ThreadPath},
     query::{
         CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogQuery, MessagePageQuery,
         MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery, RunsQuery, UsageParameters,
         whole_number,
     },
+    range::{Part, PartWanted},
 };

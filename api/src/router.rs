@@ -17,6 +17,7 @@ pub fn router(state: ApiState) -> Router {
 
 pub(crate) fn routes(server: &Server) -> Router {
     Router::new()
+        .merge(routes::blobs::routes())
         .merge(routes::capacity::routes())
         .merge(routes::caps::routes())
         .merge(routes::delegations::routes())

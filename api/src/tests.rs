@@ -1,6 +1,7 @@
 //! The routes together, over a log in memory and a runtime that plays scenarios.
 
 mod app;
+mod blobs;
 mod cancelling;
 mod delegations;
 mod edges;

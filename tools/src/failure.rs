@@ -177,6 +177,7 @@ pub(crate) const fn exit_of_problem(code: ProblemCode) -> Exit {
         | ProblemCode::Invalid
         | ProblemCode::MethodNotAllowed
         | ProblemCode::PayloadTooLarge
+        | ProblemCode::RangeNotSatisfiable
         | ProblemCode::UnsupportedMediaType => Exit::Usage,
         ProblemCode::Integrity => Exit::Integrity,
         ProblemCode::Internal | ProblemCode::Unavailable | ProblemCode::Unsupported => Exit::Failed,

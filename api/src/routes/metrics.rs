@@ -34,6 +34,11 @@ impl Server {
         let seconds = stats.last_sync_micros as f64 / 1e6;
         page.gauge("remit_log_last_commit_seconds", "Time of the last commit, its sync included.", seconds);
         page.gauge("remit_log_queue_depth", "Appends that wait for the writer.", stats.queue_depth);
+        let blobs = self.log.blob_stats();
+        page.counter("remit_blobs_written_total", "Blobs that were written.", blobs.written);
+        page.counter("remit_blob_bytes_written_total", "Bytes of those blobs.", blobs.written_bytes);
+        page.counter("remit_blobs_found_total", "Blobs that were there already.", blobs.found);
+        page.gauge("remit_blobs_staged", "Blobs that no event has named yet.", blobs.staged);
         let capacity = self.runtime.capacity();
         page.gauge("remit_subagents_running", "Subagents at work.", capacity.running);
         page.gauge("remit_subagents_queued", "Subagents that wait for a place.", capacity.queued);
