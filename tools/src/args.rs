@@ -6,6 +6,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Args, Parser, Subcommand};
 use domain::ids::{RunId, ThreadId, ToolCallId};
+use eventlog::BlobDigest;
 
 pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
@@ -76,6 +77,8 @@ pub(crate) enum Command {
     Card(CardArguments),
     /// List the receipts: evidence of the tool calls that subagents made
     Receipts(ReceiptsArguments),
+    /// Write out what is kept whole of a tool's large output
+    Blob(BlobArguments),
     /// Prove that the log is what was recorded: every record, hash, commit and index entry
     Verify(VerifyArguments),
     /// Say what is wrong with a data folder, and what to do
@@ -230,6 +233,24 @@ pub(crate) struct ReceiptsArguments {
     /// Which delegation; all of them when none is named.
     #[command(flatten)]
     pub(crate) task: OptionalTask,
+}
+
+/// `remit blob`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A result whose text was cut names its blob, and so does a receipt: its output_sha256.\n\nExamples:\n  \
+                  remit blob 5f2c… --out build.log\n  remit blob 5f2c… --thread 0193a1b2 | less"
+)]
+pub(crate) struct BlobArguments {
+    /// The SHA-256 that names it
+    #[arg(value_name = "SHA256")]
+    pub(crate) sha256: BlobDigest,
+    /// The thread, or the beginning of its id [default: the newest run's]
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+    /// The file to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// `remit erase`.

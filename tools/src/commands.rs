@@ -2,6 +2,7 @@
 
 mod backup;
 mod bench;
+mod blob;
 mod card;
 mod demo;
 mod doctor;
@@ -33,6 +34,7 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Ledger(arguments) => ledger::ledger(context, &arguments).await,
         Command::Card(arguments) => card::card(context, &arguments).await,
         Command::Receipts(arguments) => receipts::receipts(context, &arguments).await,
+        Command::Blob(arguments) => blob::blob(context, arguments).await,
         Command::Verify(arguments) => verify::verify(context, arguments).await,
         Command::Doctor(arguments) => doctor::doctor(context, &arguments).await,
         Command::Export(arguments) => export::export(context, arguments).await,

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use contracts::wire::problem::ProblemCode;
-use eventlog::{OpenError, VerifyError, backup::BackupError, export::ExportError, repair::RepairError};
+use eventlog::{BlobError, OpenError, VerifyError, backup::BackupError, export::ExportError, repair::RepairError};
 
 /// The exit codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +108,9 @@ fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
         return Some(exit);
     }
     if let Some(VerifyError::NoLog { .. }) = cause.downcast_ref() {
+        return Some(Exit::NotFound);
+    }
+    if let Some(BlobError::NotFound { .. }) = cause.downcast_ref() {
         return Some(Exit::NotFound);
     }
     cause.downcast_ref::<RepairError>().and_then(exit_of_repair)

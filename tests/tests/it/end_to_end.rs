@@ -12,6 +12,7 @@ mod demo_folders;
 mod erase_command;
 mod exports;
 mod held_folder;
+mod large_outputs;
 mod late_reader;
 mod log_tools;
 mod many_children;

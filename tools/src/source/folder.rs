@@ -6,11 +6,11 @@ use anyhow::Context as _;
 use api::records;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
 use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
-use eventlog::{EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
+use eventlog::{BlobDigest, EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
 use runtime::config::Config;
 
-use super::EventsPage;
+use super::{Blob, EventsPage};
 use crate::{
     context::{Context, existing_data_folder},
     failure::{Exit, Failure},
@@ -109,6 +109,11 @@ impl Folder {
                 return Ok(runs);
             }
         }
+    }
+
+    pub(super) fn blob(&self, thread_id: &str, sha256: &BlobDigest) -> anyhow::Result<Blob> {
+        let reader = self.log.open_blob(&thread_id.parse()?, sha256);
+        Ok(Blob::Folder(Box::new(reader.context("could not open the blob")?)))
     }
 
     pub(super) fn run(&self, thread_id: &str, run_id: &str) -> anyhow::Result<Run> {
