@@ -1,7 +1,7 @@
 //! The answers of the routes for whoever reads a data folder without a server: the same types of
 //! the wire, made by the same code.
 
-use contracts::wire::{cap, card, delegation, event, evidence, run, thread, usage_report};
+use contracts::wire::{cap, card, delegation, erasure, event, evidence, run, thread, usage_report};
 use domain::{card::Card, event::RunStatus, ledger::LedgerEntry, pricing::Prices};
 use eventlog::RecordedEvent;
 use projections::{CapRow, ReceiptRow, RunRow, ThreadRow, UsageAxis, UsageReport};
@@ -47,4 +47,14 @@ pub fn usage(report: UsageReport, group_by: &[UsageAxis], prices: &Prices) -> us
 /// A record of an event; none when what is stored is not JSON, which is damage.
 pub fn event(event: &RecordedEvent) -> Option<event::EventRecord> {
     convert::event::to_wire(event).ok()
+}
+
+/// An erasure.
+pub fn erasure(erasure: runtime::Erasure) -> erasure::Erasure {
+    convert::erasure::to_wire(erasure)
+}
+
+/// The erasures of an owner's threads.
+pub fn owner_erased(erasures: Vec<erasure::Erasure>) -> erasure::OwnerErased {
+    convert::erasure::of_owner(erasures)
 }

@@ -83,9 +83,8 @@ impl CardHead {
             }
             None => Self::new(LedgerEntry::fold(None, logged)?),
         };
-        match &logged.event {
-            Event::Subagent(SubagentEvent::Ended(_)) if is_over => {}
-            event => folded.take_event(event),
+        if !(is_over && matches!(logged.event, Event::Subagent(SubagentEvent::Ended(_)))) {
+            folded.take_event(&logged.event);
         }
         Some(folded)
     }

@@ -3,7 +3,7 @@
 //! A conflict is an ordinary answer: it gives the true version, so that the writer can reload and
 //! decide again. A failed write is not: after it the log takes nothing more.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use domain::ids::RunId;
 use domain::limits::{CATEGORY_CHARS_MAX, EVENT_BODY_BYTES_MAX, EVENT_TYPE_CHARS_MAX, EVENTS_PER_APPEND_MAX};
@@ -149,6 +149,21 @@ pub enum AppendError {
         /// The rule.
         #[source]
         reason: InvalidAppend,
+    },
+    /// There is too little room on the disk. Nothing was recorded, reads go on, and appends are taken
+    /// again as soon as there is room.
+    #[error(
+        "the disk of {} is full: {free_bytes} bytes are free, and {reserve_bytes} are kept back so that what was \
+         recorded stays whole; free some, and appends are taken again without a restart",
+        .folder.display()
+    )]
+    DiskFull {
+        /// The data folder.
+        folder: PathBuf,
+        /// What is free.
+        free_bytes: u64,
+        /// What must be free.
+        reserve_bytes: u64,
     },
     /// The log has been closed.
     #[error("the log is closed")]

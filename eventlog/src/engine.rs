@@ -8,6 +8,8 @@
 use std::{error::Error, ops::ControlFlow, path::Path, sync::Arc};
 
 mod batch;
+#[cfg(test)]
+pub(crate) mod faulty;
 mod fjall;
 mod memory;
 mod range;
@@ -134,6 +136,11 @@ trait OrderedStore: Send + Sync {
     fn flush(&self) -> Result<(), EngineError> {
         Ok(())
     }
+    /// A copy that goes its own way; none if the engine cannot be copied.
+    #[cfg(test)]
+    fn fork(&self) -> Option<Engine> {
+        None
+    }
 }
 
 /// A storage engine. Cheap to clone; the last clone that is dropped closes it.
@@ -171,6 +178,18 @@ impl Engine {
     #[cfg(test)]
     pub(crate) fn flush(&self) -> Result<(), EngineError> {
         self.0.flush()
+    }
+
+    /// The same engine, but what the closure refuses fails.
+    #[cfg(test)]
+    pub(crate) fn faulty(inner: Self, faults: Arc<faulty::Faults>) -> Self {
+        Self(Arc::new(faulty::FaultyEngine { inner, faults }))
+    }
+
+    /// A copy of an engine in memory, which goes its own way.
+    #[cfg(test)]
+    pub(crate) fn fork(&self) -> Option<Self> {
+        self.0.fork()
     }
 
     /// Space on disk, in bytes; 0 in memory.

@@ -50,6 +50,9 @@ mod sample;
 mod seal;
 mod sealer;
 mod secret;
+#[cfg(test)]
+mod simulation;
+mod space;
 pub mod store;
 mod stream_id;
 mod subscription;
@@ -77,7 +80,7 @@ pub use keyring::{Keyring, MasterKey};
 pub use lock::Holder;
 pub use log::EventLog;
 pub use new_event::{NewEvent, Scope};
-pub use open::{Inspection, OpenError, free_bytes, inspect};
+pub use open::{Inspection, OpenError, free_bytes, inspect, peek_registry};
 pub use options::{Clock, Options};
 pub use position::{Position, Seq};
 pub use read::{EventFilter, PAGE_BYTES_MAX, ReadError, RunQuery};

@@ -65,6 +65,18 @@ impl EventLog {
         Self::start(parts, options, Some(Arc::new(blobs)))
     }
 
+    /// The same on the engine that is opened so.
+    #[cfg(test)]
+    pub(crate) fn open_on(
+        folder: &Path,
+        options: Options,
+        open: impl FnOnce(&Path) -> Result<Engine, crate::engine::EngineError>,
+    ) -> Result<Self, OpenError> {
+        let parts = open::open_on(folder, &options, open)?;
+        let blobs = Blobs::open_folder(folder, &*parts.store)?;
+        Self::start(parts, options, Some(Arc::new(blobs)))
+    }
+
     /// A log that keeps nothing when it is dropped.
     pub fn in_memory(options: Options) -> Self {
         #[expect(clippy::expect_used, reason = "an empty log in memory has no disk to fail")]
@@ -74,7 +86,7 @@ impl EventLog {
     /// A log on a backend of one's own, without a folder, a lock or a watermark.
     pub fn with_store(store: Arc<dyn LogStore>, options: Options) -> Result<Self, OpenError> {
         let head = store.head().map_err(OpenError::Store)?;
-        Self::start(Parts { store, head, lock: None, watermark: None }, options, None)
+        Self::start(Parts { store, head, lock: None, watermark: None, space: None }, options, None)
     }
 
     fn start(parts: Parts, options: Options, blobs: Option<Arc<Blobs>>) -> Result<Self, OpenError> {
@@ -89,6 +101,7 @@ impl EventLog {
             condition: Arc::clone(&condition),
             clock: options.clock,
             watermark: parts.watermark,
+            space: parts.space,
         };
         let thread = std::thread::Builder::new()
             .name("remit-log-writer".to_owned())

@@ -26,6 +26,7 @@ use crate::{
     position::Position,
     repair,
     secret::InvalidKey,
+    space::Space,
     store::{EngineStore, Head, LogStore, StoreError},
     verify::{self, Damage},
     watermark::{Noted, Watermark},
@@ -33,7 +34,7 @@ use crate::{
 
 mod inspect;
 
-pub use inspect::{Inspection, free_bytes, inspect};
+pub use inspect::{Inspection, free_bytes, inspect, peek_registry};
 
 const LOCK_FILE: &str = "remit.lock";
 pub(crate) const ENGINE_FOLDER: &str = "log";
@@ -234,17 +235,27 @@ pub(crate) struct Parts {
     pub(crate) head: Head,
     pub(crate) lock: Option<FolderLock>,
     pub(crate) watermark: Option<Watermark>,
+    pub(crate) space: Option<Space>,
 }
 
 /// Opens or creates what is in the folder.
 pub(crate) fn open(folder: &Path, options: &Options) -> Result<Parts, OpenError> {
+    open_on(folder, options, open_folder)
+}
+
+/// The same with the engine that is opened so.
+pub(crate) fn open_on(
+    folder: &Path,
+    options: &Options,
+    open: impl FnOnce(&Path) -> Result<Engine, EngineError>,
+) -> Result<Parts, OpenError> {
     // The master key comes first: with a wrong one nothing is made, and the engine drops nothing.
     options.master_key.check_given()?;
     std::fs::create_dir_all(folder).map_err(io_error("create the folder", folder))?;
     let lock = acquire_lock(folder, (options.clock)())?;
     KeyFile::check_master(&folder.join(KEYS_FOLDER), &options.master_key)?;
     check_journal(folder)?;
-    let (engine, version) = open_engine(folder)?;
+    let (engine, version) = open_engine_by(folder, open)?;
     let keyring = open_keys(folder, options, version)?;
     let store = EngineStore::new(engine.clone(), Arc::new(keyring));
     let head = store.head().map_err(OpenError::Store)?;
@@ -259,7 +270,8 @@ pub(crate) fn open(folder: &Path, options: &Options) -> Result<Parts, OpenError>
     sync_folder(folder)?;
     format::raise(&engine, version)
         .map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;
-    Ok(Parts { store: Arc::new(store), head, lock: Some(lock), watermark: Some(watermark) })
+    let space = Some(Space::new(folder.to_owned()));
+    Ok(Parts { store: Arc::new(store), head, lock: Some(lock), watermark: Some(watermark), space })
 }
 
 /// Looks at the engine's journal before the engine does, which would cut what it cannot read. A
@@ -294,7 +306,18 @@ fn check_journal(folder: &Path) -> Result<(), OpenError> {
 
 /// Opens the engine, and reads the version of what is in it.
 fn open_engine(folder: &Path) -> Result<(Engine, Option<u32>), OpenError> {
-    let engine = Engine::open(&folder.join(ENGINE_FOLDER), &keys::KEYSPACES)
+    open_engine_by(folder, open_folder)
+}
+
+fn open_folder(engine_folder: &Path) -> Result<Engine, EngineError> {
+    Engine::open(engine_folder, &keys::KEYSPACES)
+}
+
+fn open_engine_by(
+    folder: &Path,
+    open: impl FnOnce(&Path) -> Result<Engine, EngineError>,
+) -> Result<(Engine, Option<u32>), OpenError> {
+    let engine = open(&folder.join(ENGINE_FOLDER))
         .map_err(|source| OpenError::Engine { folder: folder.to_owned(), source })?;
     let version =
         format::check(&engine).map_err(|source| OpenError::Format { folder: folder.to_owned(), source })?;

@@ -63,6 +63,10 @@ impl Checked {
     pub(crate) fn body_bytes(&self) -> usize {
         self.append.body_bytes()
     }
+
+    pub(crate) const fn stream(&self) -> &StreamId {
+        &self.append.stream
+    }
 }
 
 /// What becomes of one append when the commit succeeds.

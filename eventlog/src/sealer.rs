@@ -108,6 +108,11 @@ impl Sealer {
         self.0.is_destroyed(thread_scope(thread_id))
     }
 
+    /// Whether the key of this one run was destroyed.
+    pub fn is_run_erased(&self, run: RunHash) -> bool {
+        self.0.is_destroyed(hashed_scope(run))
+    }
+
     /// The key, or that there never was one; none if it was destroyed. One that cannot be read from
     /// the disk now counts as gone: rows can be made again.
     fn key(&self, scope: ScopeId) -> Option<Option<Arc<SecretKey>>> {

@@ -20,7 +20,9 @@ use crate::{
     plan::{Checked, Planner, Verdict},
     position::Position,
     recorded::RecordedEvent,
+    space::{Shortage, Space},
     store::{CommitGroup, LogStore},
+    stream_id::StreamId,
     watermark::Watermark,
 };
 
@@ -74,6 +76,8 @@ pub(crate) struct Writer {
     pub(crate) condition: Arc<Condition>,
     pub(crate) clock: Clock,
     pub(crate) watermark: Option<Watermark>,
+    /// None if nothing is written to a disk.
+    pub(crate) space: Option<Space>,
 }
 
 impl Writer {
@@ -129,6 +133,7 @@ impl Writer {
         if let Some(reason) = self.condition.poison_reason() {
             return answer_poisoned(appends.into_iter().map(|append| append.reply), &reason);
         }
+        let appends = self.refuse_for_space(appends);
         let now = (self.clock)();
         let answers: Vec<(Reply, Verdict)> = appends
             .into_iter()
@@ -145,6 +150,21 @@ impl Writer {
             }
             Err(reason) => answer_poisoned(answers.into_iter().map(|(reply, _)| reply), &reason),
         }
+    }
+
+    /// Answers what there is no room for, and gives the rest. The registry's appends are small, and
+    /// erasures, which free space, begin with one.
+    fn refuse_for_space(&mut self, appends: Vec<AppendRequest>) -> Vec<AppendRequest> {
+        let Some(shortage) = self.space.as_mut().and_then(Space::shortage) else {
+            return appends;
+        };
+        let is_let_through = |append: &AppendRequest| *append.checked.stream() == StreamId::Registry;
+        let (taken, refused): (Vec<_>, Vec<_>) = appends.into_iter().partition(is_let_through);
+        for append in refused {
+            let Shortage { folder, free_bytes, reserve_bytes } = shortage.clone();
+            drop(append.reply.send(Err(AppendError::DiskFull { folder, free_bytes, reserve_bytes })));
+        }
+        taken
     }
 
     /// Commits the group and publishes the new head, or poisons the log.

@@ -2,6 +2,7 @@
 
 mod erasing;
 mod failures;
+mod feeds;
 mod following;
 mod history;
 mod model;
@@ -9,6 +10,7 @@ mod paging;
 mod payloads;
 mod properties;
 mod rebuilding;
+mod sums;
 
 use eventlog::{EventLog, engine::Engine};
 

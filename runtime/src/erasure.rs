@@ -1,10 +1,10 @@
 //! Erasures, as the registry tells of them.
 
 use domain::{
-    event::{ErasureReason, ErasureRequested, Event, RegistryEvent, ThreadErased},
-    ids::{ErasureId, ThreadId},
+    event::{ErasureReason, ErasureRequested, Event, RegistryEvent},
+    ids::{ErasureId, RunHash, ThreadId},
 };
-use eventlog::{EventLog, RecordedEvent, Seq, StreamId};
+use eventlog::{EventLog, RecordedEvent, Sealer, Seq, StreamId};
 use jiff::Timestamp;
 
 use crate::request::HistoryError;
@@ -23,13 +23,15 @@ pub enum ErasureState {
     Done,
 }
 
-/// The erasure of one thread.
+/// The erasure of one thread, or of one run on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Erasure {
     /// The erasure.
     pub erasure_id: ErasureId,
     /// The thread.
     pub thread_id: ThreadId,
+    /// The run; none for the whole thread.
+    pub run: Option<RunHash>,
     /// What was asked for.
     pub reason: ErasureReason,
     /// How far it has got.
@@ -40,6 +42,32 @@ pub struct Erasure {
     pub requested_at: Timestamp,
     /// When it was done.
     pub done_at: Option<Timestamp>,
+}
+
+impl Erasure {
+    /// One that has only been asked for.
+    pub(crate) fn begun(requested: ErasureRequested) -> Self {
+        Self {
+            erasure_id: requested.erasure_id,
+            thread_id: requested.thread_id,
+            run: requested.run_hash,
+            reason: requested.reason,
+            state: ErasureState::Requested,
+            events: requested.events,
+            requested_at: requested.requested_at,
+            done_at: None,
+        }
+    }
+
+    /// Whether it has its end and its key is there all the same: an older copy of the keys was put
+    /// back.
+    fn is_revived(&self, sealer: &Sealer) -> bool {
+        self.state == ErasureState::Done && !self.is_key_destroyed(sealer)
+    }
+
+    fn is_key_destroyed(&self, sealer: &Sealer) -> bool {
+        sealer.is_erased(&self.thread_id) || self.run.is_some_and(|run| sealer.is_run_erased(run))
+    }
 }
 
 /// All erasures, in the order in which they were asked for. A key that is destroyed says by itself
@@ -54,26 +82,45 @@ pub(crate) fn read_all(log: &EventLog) -> Result<Vec<Erasure>, HistoryError> {
             take(&mut erasures, recorded)?;
         }
     }
+    let sealer = log.sealer();
     for erasure in &mut erasures {
-        if erasure.state == ErasureState::Requested && log.is_erased(&erasure.thread_id) {
+        if erasure.state == ErasureState::Requested && erasure.is_key_destroyed(&sealer) {
             erasure.state = ErasureState::Erasing;
         }
     }
     Ok(erasures)
 }
 
+/// The erasures of a log that have their end and whose keys are there all the same.
+pub(crate) fn revived_in(log: &EventLog) -> Result<Vec<Erasure>, HistoryError> {
+    let (mut erasures, sealer) = (read_all(log)?, log.sealer());
+    erasures.retain(|erasure| erasure.is_revived(&sealer));
+    Ok(erasures)
+}
+
+/// The erasures that have their end in these events of the registry and whose keys are there all the
+/// same: somebody put an older copy of the keys back.
+pub fn revived(registry: &[RecordedEvent], sealer: &Sealer) -> Result<Vec<Erasure>, HistoryError> {
+    let mut erasures = Vec::new();
+    for recorded in registry {
+        take(&mut erasures, recorded)?;
+    }
+    erasures.retain(|erasure| erasure.is_revived(sealer));
+    Ok(erasures)
+}
+
 fn take(erasures: &mut Vec<Erasure>, recorded: &RecordedEvent) -> Result<(), HistoryError> {
     match recorded.fact()? {
-        Event::Registry(RegistryEvent::ErasureRequested(requested)) => erasures.push(begun(requested)),
-        Event::Registry(RegistryEvent::ThreadErased(ThreadErased { erasure_id, events, .. })) => {
-            let mut newest_first = erasures.iter_mut().rev();
-            if let Some(erasure) = newest_first.find(|erasure| erasure.erasure_id == erasure_id) {
-                erasure.events = events;
-                erasure.state = ErasureState::Done;
-                erasure.done_at.get_or_insert(recorded.recorded_at);
-            }
+        Event::Registry(RegistryEvent::ErasureRequested(requested)) => {
+            erasures.push(Erasure::begun(requested));
         }
-        Event::Registry(RegistryEvent::RunErased(_) | RegistryEvent::ErasureRepeated(_))
+        Event::Registry(RegistryEvent::ThreadErased(erased)) => {
+            done(erasures, erased.erasure_id, erased.events, recorded.recorded_at);
+        }
+        Event::Registry(RegistryEvent::RunErased(erased)) => {
+            done(erasures, erased.erasure_id, erased.events, recorded.recorded_at);
+        }
+        Event::Registry(RegistryEvent::ErasureRepeated(_))
         | Event::Thread(_)
         | Event::Run(_)
         | Event::Model(_)
@@ -85,14 +132,11 @@ fn take(erasures: &mut Vec<Erasure>, recorded: &RecordedEvent) -> Result<(), His
     Ok(())
 }
 
-pub(crate) fn begun(requested: ErasureRequested) -> Erasure {
-    Erasure {
-        erasure_id: requested.erasure_id,
-        thread_id: requested.thread_id,
-        reason: requested.reason,
-        state: ErasureState::Requested,
-        events: requested.events,
-        requested_at: requested.requested_at,
-        done_at: None,
+fn done(erasures: &mut [Erasure], erasure_id: ErasureId, events: u64, at: Timestamp) {
+    let mut newest_first = erasures.iter_mut().rev();
+    if let Some(erasure) = newest_first.find(|erasure| erasure.erasure_id == erasure_id) {
+        erasure.events = events;
+        erasure.state = ErasureState::Done;
+        erasure.done_at.get_or_insert(at);
     }
 }

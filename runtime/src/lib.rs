@@ -15,10 +15,13 @@ mod erasure;
 mod id_source;
 mod journal;
 mod live_runs;
+mod locks;
 pub mod models;
 mod recorder;
+mod registry;
 mod request;
 mod run_context;
+mod run_lookup;
 mod run_owner;
 mod run_settings;
 mod run_task;
@@ -30,14 +33,16 @@ mod task_args;
 #[cfg(test)]
 mod testing;
 mod thread_history;
+mod tool_work;
 pub mod tools;
 
 pub use admission::{AdmissionLimits, Capacity};
 pub use clock::{Clock, SystemClock};
-pub use erasure::{Erasure, ErasureState};
+pub use erasure::{Erasure, ErasureState, revived};
 pub use id_source::{IdSource, SystemIds};
 pub use journal::JournalError;
 pub use request::{
-    CancelError, CreateThreadError, EraseError, HistoryError, NewThread, RunRequest, StartRunError, TaskRef,
+    CancelError, CreateThreadError, EraseError, HistoryError, NewThread, RecoverError, RunRequest,
+    StartRunError, TaskRef,
 };
-pub use runtime::{Runtime, RuntimeParts};
+pub use runtime::{Erase, Erasing, Runtime, RuntimeParts, enforce_erasures};

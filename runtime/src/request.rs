@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use domain::{
     event::RunStatus,
-    ids::{DelegationId, RunId, ThreadId, ToolCallId, UserId},
+    ids::{DelegationId, ErasureId, RunId, ThreadId, ToolCallId, UserId},
     message::HumanMessage,
 };
 use eventlog::ReadError;
@@ -110,6 +110,9 @@ pub enum StartRunError {
     /// There was one, until it was erased.
     #[error("thread {0} was erased and takes no more runs; make another thread")]
     Erased(ThreadId),
+    /// There was a run of this id, until it was erased.
+    #[error("run {0} was erased, and its id is not used again; choose another run_id or leave it out")]
+    RunErased(RunId),
     /// The thread is busy.
     #[error("run {0} is active on this thread; wait for it or cancel it")]
     ActiveRun(RunId),
@@ -165,13 +168,33 @@ pub enum HistoryError {
     Decode(#[from] eventlog::UndecodableEvent),
 }
 
-/// Why a thread is not erased, or not yet. What was begun is carried on when it is asked for again, and
+/// Why what was cut off is not carried on.
+#[derive(Debug, thiserror::Error)]
+pub enum RecoverError {
+    /// What was erased might be there again.
+    #[error("looking after the erasures")]
+    Erasures(#[from] EraseError),
+    /// The log failed.
+    #[error("looking for unfinished runs")]
+    Runs(#[from] ReadError),
+}
+
+/// Why something is not erased, or not yet. What was begun is carried on when it is asked for again, and
 /// when a server starts.
 #[derive(Debug, thiserror::Error)]
 pub enum EraseError {
     /// There is no such thread, or it has been erased.
     #[error("Thread {0} not found")]
     UnknownThread(ThreadId),
+    /// There is no such run on the thread, or it has been erased.
+    #[error("Run {0} not found")]
+    UnknownRun(RunId),
+    /// Nothing is theirs.
+    #[error("no thread of {owner:?} found", owner = .0.as_str())]
+    UnknownOwner(UserId),
+    /// It was asked for before, and whoever carried it out has stopped.
+    #[error("erasure {0} was not finished; ask again to have it carried on")]
+    Unfinished(ErasureId),
     /// No key hides its events.
     #[error(
         "the events of thread {0} were written in plain, by a version without sealing; they cannot be erased"

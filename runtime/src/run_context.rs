@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::{
     cancellation::StopSignal, recorder::call_id, run_owner::OwnerHandle, sandbox::ThreadFolders,
-    services::Services, tools::OutputKeeper,
+    services::Services, tool_work::WorkList, tools::OutputKeeper,
 };
 
 /// What everything in one run shares. Cheap to clone.
@@ -29,6 +29,8 @@ pub(crate) struct RunContext {
     /// The subagent types as they were when the run started.
     pub(crate) registry: Arc<Registry>,
     pub(crate) folders: ThreadFolders,
+    /// Where the run's tools are listed while they are at work.
+    pub(crate) tool_work: WorkList,
     pub(crate) owner: OwnerHandle,
     pub(crate) stop: StopSignal,
     /// The run's delegations, so that the run ends after the last of them.

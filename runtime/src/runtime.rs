@@ -6,14 +6,17 @@ mod recover;
 mod start;
 mod thread;
 
+pub use self::erase::{Erase, Erasing, enforce as enforce_erasures};
+
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use domain::{
     definition::Registry,
     event::RunStatus,
     ids::{RunId, ThreadId},
+    run::Run,
 };
-use eventlog::EventLog;
+use eventlog::{EventLog, ReadError};
 use tokio_util::task::TaskTracker;
 
 use crate::{
@@ -23,15 +26,18 @@ use crate::{
     config::Config,
     id_source::IdSource,
     live_runs::LiveRuns,
+    locks::Locks,
     models::{
         Models,
         retry::{Pauses, RetryPolicy, SystemPauses},
     },
     request::{CancelError, HistoryError},
     run_context::RunContext,
+    run_lookup,
     sandbox::{Confinement, NoConfinement},
     services::Services,
     thread_history::ThreadHistory,
+    tool_work::ToolWork,
     tools::Toolbox,
 };
 
@@ -58,10 +64,11 @@ pub struct Runtime {
     /// Shutting down stops everything.
     stop: StopSignal,
     runs: TaskTracker,
-    /// One start at a time, so that two cannot find the same thread idle.
-    starting: Arc<tokio::sync::Mutex<()>>,
-    /// One erasure at a time, so that two of the same thread are one.
-    erasing: Arc<tokio::sync::Mutex<()>>,
+    /// One start at a time on each thread, so that two cannot find it idle.
+    starting: Locks<ThreadId>,
+    /// One request at a time for each thread, so that two erasures of the same are one.
+    erasing: Locks<ThreadId>,
+    jobs: erase::Jobs,
 }
 
 impl Runtime {
@@ -108,13 +115,15 @@ impl Runtime {
                 .filter(|budget| budget.enabled),
             loop_limits: config.loop_detection.limits(),
             live_runs: LiveRuns::default(),
+            tool_work: ToolWork::default(),
         };
         Self {
             services: Arc::new(services),
             stop: StopSignal::root(),
             runs: TaskTracker::new(),
-            starting: Arc::default(),
-            erasing: Arc::default(),
+            starting: Locks::default(),
+            erasing: Locks::default(),
+            jobs: erase::Jobs::default(),
         }
     }
 
@@ -135,20 +144,20 @@ impl Runtime {
 
     /// Waits until the run has its end.
     pub async fn wait(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<RunStatus, CancelError> {
-        let Some(live) = self.live(thread_id, run_id) else { return self.recorded(thread_id, run_id) };
+        let Some(live) = self.live(thread_id, run_id) else { return self.recorded(thread_id, run_id).await };
         let mut status = live.owner.status();
         drop(live);
         match status.wait_for(|status| status.is_terminal()).await.map(|status| *status) {
             Ok(status) => Ok(status),
-            Err(_) => self.recorded(thread_id, run_id),
+            Err(_) => self.recorded(thread_id, run_id).await,
         }
     }
 
     /// Stops everything without an end: unfinished runs go on at the next start. Answers when
     /// nothing runs any more, and no run starts after it.
     pub async fn shutdown(&self) {
+        // Whoever starts something is among the runs before it looks at this.
         self.stop.stop(StopCause::ShuttingDown);
-        let _no_more_starts = self.starting.lock().await;
         self.runs.close();
         self.runs.wait().await;
     }
@@ -159,17 +168,32 @@ impl Runtime {
     }
 
     /// What the log says of a run that this process does not work on.
-    fn recorded(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<RunStatus, CancelError> {
-        let history = self.history(thread_id)?.unwrap_or_default();
-        match history.ended.get(run_id) {
-            Some(status) => Ok(*status),
-            None if history.open.contains_key(run_id) => Err(CancelError::NotLive(run_id.clone())),
-            None => Err(CancelError::UnknownRun(run_id.clone())),
+    async fn recorded(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<RunStatus, CancelError> {
+        let (thread, run) = (thread_id.clone(), run_id.clone());
+        match self.read(move |log| run_lookup::run(log, &thread, &run)).await? {
+            Run::Ended(status) => Ok(status),
+            Run::Open(_) => Err(CancelError::NotLive(run_id.clone())),
+            Run::Absent => Err(CancelError::UnknownRun(run_id.clone())),
         }
     }
 
-    fn history(&self, thread_id: &ThreadId) -> Result<Option<ThreadHistory>, HistoryError> {
-        ThreadHistory::read(&self.services.log, thread_id)
+    async fn history(&self, thread_id: &ThreadId) -> Result<Option<ThreadHistory>, HistoryError> {
+        let thread_id = thread_id.clone();
+        self.read(move |log| ThreadHistory::read(log, &thread_id)).await
+    }
+
+    /// Reads the log where blocking does no harm to others.
+    async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&EventLog) -> Result<T, HistoryError> + Send + 'static,
+    ) -> Result<T, HistoryError> {
+        let log = self.services.log.clone();
+        match tokio::task::spawn_blocking(move || read(&log)).await {
+            Ok(read) => read,
+            Err(failure) if failure.is_panic() => std::panic::resume_unwind(failure.into_panic()),
+            // The process is going down.
+            Err(_) => Err(HistoryError::Read(ReadError::Closed)),
+        }
     }
 }
 

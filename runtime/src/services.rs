@@ -18,6 +18,7 @@ use crate::{
         retry::{Pauses, RetryPolicy},
     },
     sandbox::{Confinement, NoConfinement},
+    tool_work::ToolWork,
     tools::Toolbox,
 };
 
@@ -44,6 +45,8 @@ pub(crate) struct Services {
     pub(crate) loop_limits: Option<LoopLimits>,
     /// The run that this process works on, per thread.
     pub(crate) live_runs: LiveRuns,
+    /// Tools at work, also those that outlive their runs.
+    pub(crate) tool_work: ToolWork,
 }
 
 impl Services {

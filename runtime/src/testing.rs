@@ -4,6 +4,7 @@
 pub(crate) mod gate;
 pub(crate) mod pauses;
 pub(crate) mod script;
+pub(crate) mod slow_reads;
 pub(crate) mod time;
 pub(crate) mod tools;
 pub(crate) mod world;

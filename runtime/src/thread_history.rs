@@ -47,7 +47,7 @@ pub(crate) struct RunHistory {
 }
 
 impl ThreadHistory {
-    /// Reads the whole stream; `None` when there is no such thread, or no more.
+    /// Reads the whole stream; `None` when there is no such thread, or nothing of it can be read.
     pub(crate) fn read(log: &EventLog, thread_id: &ThreadId) -> Result<Option<Self>, HistoryError> {
         if log.is_erased(thread_id) {
             return Ok(None);
@@ -58,7 +58,8 @@ impl ThreadHistory {
             let page = log.read_stream(&stream, after, PAGE)?;
             let Some(last) = page.last() else { break };
             after = last.seq;
-            for recorded in &page {
+            // The lead no longer sees a run that was erased.
+            for recorded in page.iter().filter(|recorded| !recorded.is_erased()) {
                 history.owner.get_or_insert_with(|| recorded.owner.clone());
                 if recorded.schema_version == FOREIGN_SCHEMA_VERSION {
                     history.foreign.extend(recorded.scope.run_id.clone());
@@ -67,7 +68,7 @@ impl ThreadHistory {
                 }
             }
         }
-        Ok((after > Seq::ZERO).then_some(history))
+        Ok(history.owner.is_some().then_some(history))
     }
 
     /// Whether the thread has a run of this id.

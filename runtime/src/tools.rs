@@ -5,7 +5,7 @@
 
 mod bash;
 pub(crate) mod capture;
-mod file_call;
+pub(crate) mod file_call;
 mod glob;
 mod grep;
 mod keeper;
@@ -27,7 +27,10 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use self::{capture::bound, keeper::OutputKeeper};
-use crate::sandbox::{Confinement, ThreadFolders};
+use crate::{
+    sandbox::{Confinement, ThreadFolders},
+    tool_work::WorkList,
+};
 
 /// How long one shell line may run when nothing else is set.
 pub const BASH_TIMEOUT_DEFAULT: Duration = Duration::from_secs(600);
@@ -45,6 +48,8 @@ pub struct ToolContext {
     pub bash_timeout: Duration,
     /// Keeps large outputs whole; without one the text that the model gets is all that is left.
     pub keeper: Option<OutputKeeper>,
+    /// Where work is listed that may go on when nobody waits for the call any more.
+    pub(crate) work: WorkList,
 }
 
 impl ToolContext {
@@ -54,10 +59,18 @@ impl ToolContext {
         confinement: Option<Arc<Confinement>>,
         cancel: CancellationToken,
     ) -> Self {
-        Self { folders, confinement, cancel, bash_timeout: BASH_TIMEOUT_DEFAULT, keeper: None }
+        let (bash_timeout, work) = (BASH_TIMEOUT_DEFAULT, WorkList::default());
+        Self { folders, confinement, cancel, bash_timeout, keeper: None, work }
+    }
+
+    /// The same for the calls of a run.
+    #[must_use]
+    pub(crate) fn listed_in(self, work: WorkList) -> Self {
+        Self { work, ..self }
     }
 
     /// The same, with large outputs kept whole.
+    #[must_use]
     pub fn keeping(self, keeper: OutputKeeper) -> Self {
         Self { keeper: Some(keeper), ..self }
     }

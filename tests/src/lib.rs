@@ -19,4 +19,5 @@ pub mod seed;
 pub mod server;
 pub mod sse;
 pub mod stub_model;
+pub mod volume;
 pub mod wait;

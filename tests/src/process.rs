@@ -21,6 +21,8 @@ const HANGS_AFTER: Duration = Duration::from_secs(90);
 pub struct Remit {
     program: PathBuf,
     folder: tempfile::TempDir,
+    /// What stands before the program on the command line.
+    before: Vec<String>,
 }
 
 /// What came of a command.
@@ -53,7 +55,13 @@ impl Ended {
 impl Remit {
     /// The command at this path.
     pub fn new(program: &str) -> Self {
-        Self { program: PathBuf::from(program), folder: tempfile::tempdir().unwrap() }
+        Self { program: PathBuf::from(program), folder: tempfile::tempdir().unwrap(), before: Vec::new() }
+    }
+
+    /// The same command, run by another one: these words stand before it.
+    #[must_use]
+    pub fn run_by(self, before: Vec<String>) -> Self {
+        Self { before, ..self }
     }
 
     /// Where commands run, and where their data goes.
@@ -73,8 +81,11 @@ impl Remit {
 
     /// The command with these words, not yet started. It dies with the test.
     pub fn command<S: AsRef<std::ffi::OsStr>>(&self, words: &[S]) -> Command {
-        let mut command = Command::new(&self.program);
-        command.args(words).current_dir(self.folder()).kill_on_drop(true);
+        let program = self.program.as_os_str();
+        let mut all =
+            self.before.iter().map(AsRef::as_ref).chain([program]).chain(words.iter().map(AsRef::as_ref));
+        let mut command = Command::new(all.next().unwrap_or(program));
+        command.args(all).current_dir(self.folder()).kill_on_drop(true);
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("REMIT_") {
                 command.env_remove(name);

@@ -1,17 +1,19 @@
 //! The command line: what may be written, and what it means. Nothing here does anything.
 
 mod log_tools;
+mod views;
 
 use std::{net::SocketAddr, path::PathBuf};
 
-use clap::{Args, Parser, Subcommand};
-use domain::ids::{RunId, ThreadId, ToolCallId};
+use clap::{ArgGroup, Args, Parser, Subcommand};
+use domain::ids::{RunId, ThreadId, ToolCallId, UserId};
 use eventlog::BlobDigest;
 
 pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
     RestoreArguments, VerifyArguments,
 };
+pub(crate) use self::views::{CapsArguments, MessagesArguments, ReceiptsArguments, UsageArguments};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,6 +81,12 @@ pub(crate) enum Command {
     Receipts(ReceiptsArguments),
     /// Write out what is kept whole of a tool's large output
     Blob(BlobArguments),
+    /// List the caps: every guard that warned or ended something early
+    Caps(CapsArguments),
+    /// Print what was said on a thread or in a run
+    Messages(MessagesArguments),
+    /// Sum up calls, tokens and costs by model, caller, run, thread or day
+    Usage(UsageArguments),
     /// Prove that the log is what was recorded: every record, hash, commit and index entry
     Verify(VerifyArguments),
     /// Say what is wrong with a data folder, and what to do
@@ -93,7 +101,7 @@ pub(crate) enum Command {
     Restore(RestoreArguments),
     /// Measure the log on this machine
     Bench(BenchArguments),
-    /// Erase a thread for good: its events, views and files
+    /// Erase a thread, a run or all threads of an owner for good
     Erase(EraseArguments),
 }
 
@@ -224,17 +232,6 @@ pub(crate) struct CardArguments {
     pub(crate) as_of: Option<u64>,
 }
 
-/// `remit receipts`.
-#[derive(Debug, Args)]
-pub(crate) struct ReceiptsArguments {
-    /// Which thread and run.
-    #[command(flatten)]
-    pub(crate) selection: Selection,
-    /// Which delegation; all of them when none is named.
-    #[command(flatten)]
-    pub(crate) task: OptionalTask,
-}
-
 /// `remit blob`.
 #[derive(Debug, Args)]
 #[command(
@@ -256,13 +253,25 @@ pub(crate) struct BlobArguments {
 /// `remit erase`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "The keys of the thread are destroyed, so that nobody can read it any more. Positions and seqs stay, \
-                        and the log verifies as before. A folder that was given with --dir is left as it is."
+    group = ArgGroup::new("what").required(true).multiple(true).args(["named", "thread", "run", "owner"]),
+    after_help = "Examples:\n  remit erase 0193a1b2\n  remit erase --thread 0193a1b2 --run 0193a1c4\n  remit erase \
+                        --owner ada --yes\n\nKeys are destroyed, so that nobody can read what was erased any more. \
+                        Positions and seqs stay, and the log verifies as before. A run's files in the folders of its \
+                        thread are the thread's, and stay; so does a folder that was given with --dir."
 )]
 pub(crate) struct EraseArguments {
     /// The thread, or the beginning of its id
-    #[arg(value_name = "THREAD")]
-    pub(crate) thread: ThreadId,
+    #[arg(value_name = "THREAD", conflicts_with_all = ["thread", "owner"])]
+    pub(crate) named: Option<ThreadId>,
+    /// The thread, in another place
+    #[arg(long, value_name = "THREAD", conflicts_with = "owner")]
+    pub(crate) thread: Option<ThreadId>,
+    /// Only this run, or the one whose id begins so; its thread stays
+    #[arg(long, value_name = "RUN", conflicts_with = "owner")]
+    pub(crate) run: Option<RunId>,
+    /// All threads of this owner
+    #[arg(long, value_name = "OWNER")]
+    pub(crate) owner: Option<UserId>,
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,

@@ -3,6 +3,7 @@
 mod backup;
 mod bench;
 mod blob;
+mod caps;
 mod card;
 mod demo;
 mod doctor;
@@ -11,12 +12,14 @@ mod events;
 mod export;
 mod import;
 mod ledger;
+mod messages;
 mod receipts;
 mod restore;
 mod run;
 mod runs;
 mod serve;
 mod threads;
+mod usage;
 mod verify;
 mod verify_export;
 
@@ -35,6 +38,9 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Card(arguments) => card::card(context, &arguments).await,
         Command::Receipts(arguments) => receipts::receipts(context, &arguments).await,
         Command::Blob(arguments) => blob::blob(context, arguments).await,
+        Command::Caps(arguments) => caps::caps(context, &arguments).await,
+        Command::Messages(arguments) => messages::messages(context, &arguments).await,
+        Command::Usage(arguments) => usage::usage(context, &arguments).await,
         Command::Verify(arguments) => verify::verify(context, arguments).await,
         Command::Doctor(arguments) => doctor::doctor(context, &arguments).await,
         Command::Export(arguments) => export::export(context, arguments).await,

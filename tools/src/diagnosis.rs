@@ -127,6 +127,7 @@ impl Diagnosis {
             }
             (Ok(found), None) => {
                 self.findings.extend(whole(&found));
+                self.findings.push(erasures(data, options));
                 true
             }
         }
@@ -188,6 +189,36 @@ fn blobs(found: &BlobInspection) -> Finding {
         return Finding::warning("blobs", what, "start the server: it carries on erasures that were cut off");
     }
     Finding::ok("blobs", format!("{count}, {space}"))
+}
+
+/// What was erased stays so, unless somebody puts older keys back.
+fn erasures(data: &Path, options: &Options) -> Finding {
+    match revived(data, options) {
+        Ok(0) => Finding::ok("erasures", "nothing that was erased can be read"),
+        Ok(count) => Finding::problem(
+            "erasures",
+            Exit::Integrity,
+            format!(
+                "{} can be read again: an older copy of the keys was put back",
+                units::counted(count as u64, "erased thread or run", "erased threads and runs")
+            ),
+            format!(
+                "`{} doctor --repair` destroys the keys again, and so does the next command that opens the folder",
+                program()
+            ),
+        ),
+        Err(error) => Finding::warning(
+            "erasures",
+            format!("they could not be looked at: {error:#}"),
+            format!("run `{} verify`", program()),
+        ),
+    }
+}
+
+/// How many erasures have their end, and their keys all the same.
+pub(crate) fn revived(data: &Path, options: &Options) -> anyhow::Result<usize> {
+    let (registry, sealer) = eventlog::peek_registry(data, options)?;
+    Ok(runtime::revived(&registry, &sealer)?.len())
 }
 
 fn torn(cut: &Cut) -> Finding {

@@ -3,7 +3,9 @@
 use std::{fmt, io};
 
 use contracts::wire::problem::ProblemCode;
-use eventlog::{BlobError, OpenError, VerifyError, backup::BackupError, export::ExportError, repair::RepairError};
+use eventlog::{
+    BlobError, OpenError, VerifyError, backup::BackupError, export::ExportError, repair::RepairError,
+};
 
 /// The exit codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -129,7 +129,9 @@ impl Host {
 /// A start that was refused, with its exit code.
 fn refused(error: StartRunError) -> anyhow::Error {
     let exit = match &error {
-        StartRunError::UnknownThread(_) | StartRunError::Erased(_) => Exit::NotFound,
+        StartRunError::UnknownThread(_) | StartRunError::Erased(_) | StartRunError::RunErased(_) => {
+            Exit::NotFound
+        }
         StartRunError::ActiveRun(_) | StartRunError::RunExists(_) | StartRunError::ShuttingDown => {
             Exit::Refused
         }

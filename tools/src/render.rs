@@ -2,11 +2,13 @@
 
 pub(crate) mod backup;
 pub(crate) mod bench;
+pub(crate) mod caps;
 pub(crate) mod card;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod ledger;
+pub(crate) mod messages;
 pub(crate) mod printable;
 pub(crate) mod receipts;
 pub(crate) mod runs;
@@ -16,6 +18,7 @@ pub(crate) mod table;
 pub(crate) mod threads;
 pub(crate) mod tone;
 pub(crate) mod units;
+pub(crate) mod usage;
 pub(crate) mod verify;
 mod width;
 

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use contracts::wire::{delegation::Delegation, run::Run};
+use domain::ids::ToolCallId;
 
 use crate::{args::Selection, failure::Failure, output::Output, render::printable, source::Source};
 
@@ -37,6 +38,33 @@ impl SelectedTask {
     pub(crate) fn new(thread_id: String, delegation: Delegation) -> Self {
         Self { thread_id, run_id: delegation.run_id, delegation_id: delegation.delegation_id }
     }
+}
+
+/// A thread, and what of it is asked about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Within {
+    /// The thread.
+    pub(crate) thread_id: String,
+    /// The run, where one was named or a delegation is in it.
+    pub(crate) run_id: Option<String>,
+    /// Our id of the delegation, where one was named.
+    pub(crate) delegation_id: Option<String>,
+}
+
+/// Finds the thread, and the run and delegation where they were named.
+pub(crate) async fn select_within(
+    source: &Source,
+    wanted: &Selection,
+    task: Option<&ToolCallId>,
+    output: &Output,
+) -> anyhow::Result<Within> {
+    if let Some(task) = task {
+        let SelectedTask { thread_id, run_id, delegation_id } =
+            select_task(source, wanted, task.as_str(), output).await?;
+        return Ok(Within { thread_id, run_id: Some(run_id), delegation_id: Some(delegation_id) });
+    }
+    let Selected { thread_id, run_id, is_newest: _ } = select(source, wanted, output).await?;
+    Ok(Within { thread_id, run_id, delegation_id: None })
 }
 
 /// Finds the thread and run, and says on standard error which they are when nothing was named.
@@ -89,6 +117,12 @@ pub(crate) async fn thread_id(source: &Source, wanted: &str) -> anyhow::Result<S
         Picked::None => Err(Failure::not_found(format!("no thread {wanted}")).hint(hint).into()),
         Picked::Several(ids) => Err(ambiguous("threads", wanted, &ids).into()),
     }
+}
+
+/// One run, of this thread or of any.
+pub(crate) async fn run_of(source: &Source, thread_id: Option<&str>, wanted: &str) -> anyhow::Result<Run> {
+    let runs = source.runs(thread_id).await?;
+    named_run(source, &runs, wanted).cloned()
 }
 
 /// The run, the newest when an id was used on several threads.

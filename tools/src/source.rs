@@ -3,6 +3,7 @@
 
 mod blob;
 mod folder;
+pub(crate) mod lists;
 mod server;
 
 use contracts::wire::{

@@ -14,6 +14,8 @@ impl From<AppendError> for ApiError {
             AppendError::Erased { .. } => Self::new(ProblemCode::Gone, error.to_string()),
             AppendError::Invalid { reason, .. } => Self::new(code(reason), reason.to_string()),
             AppendError::Closed => Self::shutting_down(),
+            // The log has said so once.
+            AppendError::DiskFull { .. } => Self::new(ProblemCode::Unavailable, error.to_string()),
             AppendError::Poisoned { .. } | AppendError::Storage { .. } => {
                 Self::failed(ProblemCode::Unavailable, "recording events", &error)
             }

@@ -28,7 +28,7 @@ impl From<StartRunError> for ApiError {
         let failed = |code| Self::failed(code, "starting the run", &error);
         match &error {
             StartRunError::UnknownThread(thread_id) => Self::no_thread(thread_id),
-            StartRunError::Erased(_) => refused(ProblemCode::Gone),
+            StartRunError::Erased(_) | StartRunError::RunErased(_) => refused(ProblemCode::Gone),
             StartRunError::ActiveRun(_) | StartRunError::RunExists(_) => refused(ProblemCode::Conflict),
             StartRunError::UnknownModel(_) => refused(ProblemCode::BadRequest),
             StartRunError::NoInput | StartRunError::InputTooLong { .. } => {
@@ -56,12 +56,15 @@ impl From<CancelError> for ApiError {
     }
 }
 
-/// A thread that was erased is as unknown as one that never was.
+/// What was erased is as unknown as what never was.
 impl From<EraseError> for ApiError {
     fn from(error: EraseError) -> Self {
-        let failed = |code| Self::failed(code, "erasing the thread", &error);
+        let failed = |code| Self::failed(code, "erasing", &error);
         match &error {
             EraseError::UnknownThread(thread_id) => Self::no_thread(thread_id),
+            EraseError::UnknownRun(run_id) => Self::no_run(run_id),
+            EraseError::UnknownOwner(_) => Self::new(ProblemCode::NotFound, error.to_string()),
+            EraseError::Unfinished(_) => Self::new(ProblemCode::Unavailable, error.to_string()),
             EraseError::InPlain(_) => Self::new(ProblemCode::Conflict, error.to_string()),
             EraseError::ShuttingDown => Self::shutting_down(),
             EraseError::Folders { .. } => failed(ProblemCode::Internal),

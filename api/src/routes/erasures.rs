@@ -1,6 +1,6 @@
-//! Erase threads, and look how far that has got.
+//! Erase threads and runs, and look how far that has got.
 
-use std::time::Duration;
+use std::{collections::HashMap, time::Duration};
 
 use axum::{
     Json, Router,
@@ -10,17 +10,17 @@ use axum::{
     routing::{delete, get},
 };
 use contracts::wire::{
-    erasure::{Erased, Erasure},
+    erasure::{Erase, Erased, Erasure, ErasureState},
     page::Page,
     problem::ProblemCode,
 };
-use domain::ids::{ErasureId, ThreadId};
-use runtime::ErasureState;
+use domain::ids::ErasureId;
+use runtime::Erasing;
 
 use crate::{
     convert,
     error::{Answer, ApiError},
-    extract::{ErasurePath, PageQuery, Path, Query, RunPath, ThreadPath},
+    extract::{ErasurePath, JsonBody, PageQuery, Path, Query, RunPath, ThreadPath},
     paths,
     state::Server,
 };
@@ -31,39 +31,54 @@ const ERASED_WAIT: Duration = Duration::from_secs(10);
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new()
-        .route(paths::THREAD, delete(erase))
+        .route(paths::THREAD, delete(erase_thread))
         .route(paths::RUN, delete(erase_run))
-        .route(paths::ERASURES, get(list))
+        .route(paths::ERASURES, get(list).post(erase))
         .route(paths::ERASURE, get(one))
 }
 
-/// Answers 200 when nothing of the thread is left, or 202 with the erasure while its run is still
-/// being stopped. A run that is at work is cancelled.
-async fn erase(
+/// Answers 200 when nothing of the thread is left, or 202 with the erasure while its run or a tool is
+/// still being stopped. A run that is at work is cancelled.
+async fn erase_thread(
     State(server): State<Server>,
     Path(ThreadPath { thread_id }): Path<ThreadPath>,
     _: Query<()>,
 ) -> Answer<Response> {
-    let erasing = server.runtime.erase_thread(&thread_id);
-    match tokio::time::timeout(ERASED_WAIT, erasing).await {
-        Ok(erased) => {
-            let erasure = server.erasure(erased?)?;
-            let erased = Erased { deleted: erasure.deleted, erasure_id: erasure.erasure_id };
-            Ok(Json(erased).into_response())
+    server.erased(runtime::Erase::Thread(thread_id)).await
+}
+
+/// The same for one run. What it wrote in the thread's folders stays.
+async fn erase_run(
+    State(server): State<Server>,
+    Path(RunPath { thread_id, run_id }): Path<RunPath>,
+    _: Query<()>,
+) -> Answer<Response> {
+    server.erased(runtime::Erase::Run(thread_id, run_id)).await
+}
+
+/// Erases all threads of an owner, or a thread, or a run. Answers with the erasures: 200 when all are
+/// done, else 202.
+async fn erase(
+    State(server): State<Server>,
+    _: Query<()>,
+    JsonBody(body): JsonBody<Erase>,
+) -> Answer<Response> {
+    let what = convert::erasure::from_wire(body)?;
+    let is_of_owner = matches!(what, runtime::Erase::Owner(_));
+    let begun = server.runtime.begin_erasing(what).await?;
+    let mut erasures = server.carried_out(begun).await?;
+    match erasures.pop() {
+        Some(erasure) if !is_of_owner => Ok((status(erasure.state), Json(erasure)).into_response()),
+        last => {
+            erasures.extend(last);
+            let erased = convert::erasure::of_owner(erasures);
+            Ok((status(erased.state), Json(erased)).into_response())
         }
-        Err(_) => server.erasure_under_way(&thread_id),
     }
 }
 
-/// A run cannot be erased by itself: what the thread's views hold is sealed with the thread's key.
-async fn erase_run(
-    State(server): State<Server>,
-    Path(RunPath { thread_id, .. }): Path<RunPath>,
-    _: Query<()>,
-) -> Answer<Response> {
-    server.tail(&thread_id)?;
-    let detail = format!("a run cannot be erased alone; erase its thread: DELETE /api/threads/{thread_id}");
-    Err(ApiError::new(ProblemCode::Unsupported, detail))
+fn status(state: ErasureState) -> StatusCode {
+    if state == ErasureState::Done { StatusCode::OK } else { StatusCode::ACCEPTED }
 }
 
 /// In the order in which they were asked for; `after` is the last `erasure_id` of the page before.
@@ -84,6 +99,44 @@ async fn one(
 }
 
 impl Server {
+    async fn erased(&self, what: runtime::Erase) -> Answer<Response> {
+        let begun = self.runtime.begin_erasing(what).await?;
+        let erasure = self.carried_out(begun).await?.pop();
+        let erasure = erasure.ok_or_else(ApiError::shutting_down)?;
+        Ok(match erasure.state {
+            ErasureState::Done => {
+                let Erasure { deleted, erasure_id, .. } = erasure;
+                Json(Erased { deleted, erasure_id }).into_response()
+            }
+            ErasureState::Requested | ErasureState::Erasing => {
+                (StatusCode::ACCEPTED, Json(erasure)).into_response()
+            }
+        })
+    }
+
+    /// Waits for the ends, for a bounded time, and says where the erasures stand.
+    async fn carried_out(&self, begun: Vec<Erasing>) -> Answer<Vec<Erasure>> {
+        let ids: Vec<ErasureId> = begun.iter().map(|one| one.erasure_id).collect();
+        let all = async {
+            for one in begun {
+                one.done().await?;
+            }
+            Ok::<(), runtime::EraseError>(())
+        };
+        // Who has waited long enough is told where it stands; it is carried out all the same.
+        if let Ok(ended) = tokio::time::timeout(ERASED_WAIT, all).await {
+            ended?;
+        }
+        self.read(move |server| server.erasures_of(&ids)).await
+    }
+
+    fn erasures_of(&self, ids: &[ErasureId]) -> Answer<Vec<Erasure>> {
+        let all = self.runtime.erasures().map_err(runtime::EraseError::from)?;
+        let mut by_id: HashMap<_, _> = all.into_iter().map(|erasure| (erasure.erasure_id, erasure)).collect();
+        let found = |id: &ErasureId| by_id.remove(id).ok_or_else(|| no_erasure(*id));
+        ids.iter().map(found).map(|found| found.map(convert::erasure::to_wire)).collect()
+    }
+
     fn erasure(&self, erasure_id: ErasureId) -> Answer<Erasure> {
         let found = self.runtime.erasure(erasure_id).map_err(runtime::EraseError::from)?;
         found.map(convert::erasure::to_wire).ok_or_else(|| no_erasure(erasure_id))
@@ -99,25 +152,6 @@ impl Server {
         erasures.truncate(limit);
         let data = erasures.into_iter().map(convert::erasure::to_wire).collect();
         Ok(Page { data, has_more, next_before_seq: None })
-    }
-
-    /// The answer to whoever has waited long enough: where the erasure stands. One that waits for
-    /// another erasure is not recorded yet.
-    fn erasure_under_way(&self, thread_id: &ThreadId) -> Answer<Response> {
-        let erasures = self.runtime.erasures().map_err(runtime::EraseError::from)?;
-        let found = erasures.into_iter().rev().find(|erasure| erasure.thread_id == *thread_id);
-        let Some(erasure) = found else {
-            self.tail(thread_id)?;
-            let detail = format!("the erasure of thread {thread_id} waits for another one; ask again");
-            return Err(ApiError::new(ProblemCode::Unavailable, detail));
-        };
-        let is_done = erasure.state == ErasureState::Done;
-        let erasure = convert::erasure::to_wire(erasure);
-        if is_done {
-            let erased = Erased { deleted: erasure.deleted, erasure_id: erasure.erasure_id };
-            return Ok(Json(erased).into_response());
-        }
-        Ok((StatusCode::ACCEPTED, Json(erasure)).into_response())
     }
 }
 

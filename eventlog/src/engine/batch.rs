@@ -3,6 +3,7 @@
 use super::Keyspace;
 
 /// One write.
+#[derive(Clone)]
 pub(crate) enum Operation {
     Put { keyspace: Keyspace, key: Vec<u8>, value: Vec<u8> },
     PutTwice { places: [(Keyspace, Vec<u8>); 2], value: Vec<u8> },
@@ -10,7 +11,7 @@ pub(crate) enum Operation {
 }
 
 /// Writes over any of an engine's keyspaces. Of two writes to one key the later counts.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Batch {
     pub(crate) operations: Vec<Operation>,
 }

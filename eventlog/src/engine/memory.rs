@@ -57,6 +57,12 @@ impl OrderedStore for MemoryEngine {
     fn disk_bytes(&self) -> Result<u64, EngineError> {
         Ok(0)
     }
+
+    #[cfg(test)]
+    fn fork(&self) -> Option<super::Engine> {
+        let maps = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Some(super::Engine(std::sync::Arc::new(Self(RwLock::new(maps)))))
+    }
 }
 
 /// Holds the lock for as long as somebody reads, which makes it consistent.

@@ -12,11 +12,17 @@ use crate::{
     journal_scan::JournalScan,
     keyring::Keyring,
     options::Options,
-    position::Position,
-    store::EngineStore,
+    position::{Position, Seq},
+    recorded::RecordedEvent,
+    sealer::Sealer,
+    store::{EngineStore, LogStore as _},
+    stream_id::StreamId,
     verify,
     watermark::{Noted, Watermark},
 };
+
+/// Events of the registry that are read at once.
+const REGISTRY_PAGE: usize = 256;
 
 /// What a folder holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,12 +67,7 @@ pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError
         return Ok(Inspection { format_version: None, head: None, noted, disk_bytes: 0, blobs });
     }
     let (engine, version) = open_engine(folder)?;
-    let keyring = if format::is_sealed(version) {
-        open_keys(folder, options, version)?
-    } else {
-        Keyring::in_memory().map_err(io_error("make keys for", folder))?
-    };
-    let keyring = Arc::new(keyring);
+    let keyring = Arc::new(keys_of(folder, options, version)?);
     let head = EngineStore::head_of(&engine).map_err(OpenError::Store)?;
     if let Some(noted) = noted {
         compare(folder, &EngineStore::new(engine.clone(), Arc::clone(&keyring)), head, noted)?;
@@ -78,6 +79,30 @@ pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError
     let blobs = blob::inspect::inspect(folder, &keyring).map_err(io_error("look at the blobs in", folder))?;
     let (head, noted) = (Some(head.position), noted_position);
     Ok(Inspection { format_version: version, head, noted, disk_bytes, blobs })
+}
+
+/// The events beside the threads in a folder that [`inspect`] found whole, and what tells whose keys are
+/// destroyed. Nothing is changed.
+pub fn peek_registry(folder: &Path, options: &Options) -> Result<(Vec<RecordedEvent>, Sealer), OpenError> {
+    let _lock = acquire_lock(folder, (options.clock)())?;
+    let (engine, version) = open_engine(folder)?;
+    let keyring = Arc::new(keys_of(folder, options, version)?);
+    let store = EngineStore::new(engine, Arc::clone(&keyring));
+    let (mut events, mut after) = (Vec::new(), Seq::ZERO);
+    loop {
+        let page = store.read_stream(&StreamId::Registry, after, REGISTRY_PAGE).map_err(OpenError::Store)?;
+        let Some(last) = page.last() else { return Ok((events, Sealer::new(keyring))) };
+        after = last.seq;
+        events.extend(page);
+    }
+}
+
+fn keys_of(folder: &Path, options: &Options, version: Option<u32>) -> Result<Keyring, OpenError> {
+    if format::is_sealed(version) {
+        open_keys(folder, options, version)
+    } else {
+        Keyring::in_memory().map_err(io_error("make keys for", folder))
+    }
 }
 
 /// Space that is free on the disk of a folder, in bytes.

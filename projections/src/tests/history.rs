@@ -208,7 +208,7 @@ impl World {
     fn record_oddity(&mut self, op: Op) {
         let Some(at) = pick(op.pick, self.runs.len()) else { return };
         let scope = Scope { run_id: Some(self.runs[at].run_id.clone()), ..Scope::default() };
-        let event = match op.variant % 4 {
+        let event = match op.variant % 8 {
             0 => return self.append_unreadable(self.runs[at].thread_id.clone(), scope),
             1 => {
                 let other = RunId::new("somebody-else").unwrap();
@@ -223,14 +223,34 @@ impl World {
                 reason: "transient".into(),
                 message: "503".into(),
             })),
-            _ => Event::Foreign(ForeignEvent {
+            3 => Event::Foreign(ForeignEvent {
                 event_type: "subagent.step".into(),
                 category: "subagent".into(),
                 content: json!({"free": "form"}),
                 metadata: Map::new(),
             }),
+            _ => return self.record_said(op, at, scope),
         };
         self.record(at, scope, vec![event]);
+    }
+
+    /// What was said, in the words of others or in none of a run.
+    fn record_said(&mut self, op: Op, at: usize, scope: Scope) {
+        let scope = if op.variant < 128 { scope } else { Scope::default() };
+        let (event_type, caller) = match op.variant % 8 {
+            4 => ("llm.ai.response", json!("middleware:title")),
+            5 => ("ai_message", json!(7)),
+            6 => ("llm.ai.response", json!("subagent:bash")),
+            _ => ("llm.tool.result", json!("subagent:bash")),
+        };
+        let usage = json!({"input_tokens": 1, "output_tokens": 1, "total_tokens": 2});
+        let event = ForeignEvent {
+            event_type: event_type.into(),
+            category: "message".into(),
+            content: json!({"type": "ai", "content": "x", "usage_metadata": usage}),
+            metadata: Map::from_iter([("caller".to_owned(), caller)]),
+        };
+        self.append(self.runs[at].thread_id.clone(), scope, vec![Event::Foreign(event)]);
     }
 
     fn record(&mut self, at: usize, scope: Scope, events: Vec<Event>) {

@@ -98,8 +98,11 @@ impl View for MessagesView {
         let (thread_id, seq) = (event.thread_id.clone(), event.seq);
         let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
         let count = RunMessagesKey { thread_id: thread_id.clone(), run: run.clone() };
-        let number = rows.get(&count)?.copied().unwrap_or(0) + 1;
-        rows.put(&count, number);
+        let mut number = 0;
+        rows.update(&count, |known| {
+            number = known.unwrap_or(0) + 1;
+            Some(number)
+        })?;
         rows.put(&MessageOfRunKey { thread_id: thread_id.clone(), run: run.clone(), seq }, number);
         rows.put(&MessageKey { thread_id: thread_id.clone(), seq, run: run.clone() }, ());
         if message.is_visible {

@@ -3,15 +3,18 @@
 use std::sync::PoisonError;
 
 use domain::{
-    event::{CancelReason, Scope},
+    event::CancelReason,
     ids::{DelegationId, RunId, ThreadId, ToolCallId},
+    run::Run,
 };
+use eventlog::EventLog;
 
 use super::Runtime;
 use crate::{
     cancellation::{StopCause, StopSignal},
     request::{CancelError, HistoryError, TaskRef},
     run_context::RunContext,
+    run_lookup,
 };
 
 impl Runtime {
@@ -19,7 +22,7 @@ impl Runtime {
     /// has stopped. Cancelling a run that is stopping already changes nothing.
     pub async fn cancel_run(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<(), CancelError> {
         let Some(context) = self.live(thread_id, run_id) else {
-            return Err(CancelError::AlreadyEnded(self.recorded(thread_id, run_id)?));
+            return Err(CancelError::AlreadyEnded(self.recorded(thread_id, run_id).await?));
         };
         let status = *context.owner.status().borrow();
         if status.is_terminal() {
@@ -37,30 +40,32 @@ impl Runtime {
         task: &TaskRef,
     ) -> Result<(), CancelError> {
         let Some(context) = self.live(thread_id, run_id) else {
-            return Err(CancelError::AlreadyEnded(self.recorded(thread_id, run_id)?));
+            return Err(CancelError::AlreadyEnded(self.recorded(thread_id, run_id).await?));
         };
         let Some(stop) = live_delegation(&context, task) else {
-            return Err(self.not_live(thread_id, run_id, task)?);
+            return Err(self.not_live(thread_id, run_id, task).await?);
         };
         stop.stop(StopCause::Cancelled(CancelReason::CancelledByUser));
         Ok(())
     }
 
     /// Why a delegation that nobody works on cannot be cancelled.
-    fn not_live(
+    async fn not_live(
         &self,
         thread_id: &ThreadId,
         run_id: &RunId,
         task: &TaskRef,
     ) -> Result<CancelError, HistoryError> {
-        let history = self.history(thread_id)?.unwrap_or_default();
-        if let Some(status) = history.ended.get(run_id) {
-            return Ok(CancelError::AlreadyEnded(*status));
+        let (thread, run, task) = (thread_id.clone(), run_id.clone(), task.clone());
+        let read = move |log: &EventLog| {
+            let of_run = run_lookup::run(log, &thread, &run)?;
+            Ok((of_run, run_lookup::delegation(log, &thread, &run, &task)?))
+        };
+        let (of_run, delegation) = self.read(read).await?;
+        if let Run::Ended(status) = of_run {
+            return Ok(CancelError::AlreadyEnded(status));
         }
-        let delegations = history.open.get(run_id).into_iter().flat_map(|run| run.state.delegations.values());
-        let mut named = delegations.filter(|(scope, _)| names(task, scope));
-        let has_ended = named.next_back().is_some_and(|(_, delegation)| !delegation.is_open());
-        if has_ended {
+        if delegation.is_some_and(|delegation| !delegation.is_open()) {
             Ok(CancelError::DelegationEnded)
         } else {
             Ok(CancelError::UnknownDelegation(run_id.clone()))
@@ -77,11 +82,4 @@ fn live_delegation(context: &RunContext, task: &TaskRef) -> Option<StopSignal> {
         TaskRef::DelegationId(wanted) => wanted == id,
     };
     newest_first.find(|(id, (task_id, _))| is_named(id, task_id)).map(|(_, (_, stop))| stop.clone())
-}
-
-fn names(task: &TaskRef, scope: &Scope) -> bool {
-    match task {
-        TaskRef::TaskId(wanted) => scope.task_id.as_ref() == Some(wanted),
-        TaskRef::DelegationId(wanted) => scope.delegation_id == Some(*wanted),
-    }
 }

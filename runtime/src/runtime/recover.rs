@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     config::Recovery,
-    request::{HistoryError, StartRunError},
+    request::{HistoryError, RecoverError, StartRunError},
     run_owner::{self, Decision, Record, RecordError},
     thread_history::{RunHistory, ThreadHistory},
 };
@@ -22,9 +22,10 @@ use crate::{
 const STREAMS_PAGE: usize = 256;
 
 impl Runtime {
-    /// Carries on the erasures that were cut off; then goes on with every run that has no end, or
+    /// Destroys again what an older copy of the keys has brought back, and carries on the erasures
+    /// that were cut off; then goes on with every run that has no end, or
     /// ends it where the configuration says so. Gives the runs that go on.
-    pub async fn recover(&self, recovery: Recovery) -> Result<Vec<(ThreadId, RunId)>, HistoryError> {
+    pub async fn recover(&self, recovery: Recovery) -> Result<Vec<(ThreadId, RunId)>, RecoverError> {
         self.resume_erasures().await?;
         let (mut resumed, mut after) = (Vec::new(), None::<StreamId>);
         loop {
@@ -48,11 +49,13 @@ impl Runtime {
         thread_id: &ThreadId,
         recovery: Recovery,
     ) -> Result<Vec<(ThreadId, RunId)>, HistoryError> {
-        let _one_at_a_time = self.starting.lock().await;
+        // A shutdown waits for it, and so for the runs that it starts.
+        let _among_the_runs = self.runs.token();
+        let _one_at_a_time = self.starting.lock(thread_id).await;
         if self.stop.cause().is_some() {
             return Ok(Vec::new());
         }
-        let Some(mut history) = self.history(thread_id)? else { return Ok(Vec::new()) };
+        let Some(mut history) = self.history(thread_id).await? else { return Ok(Vec::new()) };
         let mut resumed = Vec::new();
         for (run_id, run) in std::mem::take(&mut history.open) {
             if self.live(thread_id, &run_id).is_some() {

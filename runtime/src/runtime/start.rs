@@ -48,7 +48,7 @@ impl Runtime {
     }
 
     async fn start(&self, thread_id: &ThreadId, request: RunRequest) -> Result<RunId, StartRunError> {
-        let _one_at_a_time = self.starting.lock().await;
+        let _one_at_a_time = self.starting.lock(thread_id).await;
         if self.stop.cause().is_some() {
             return Err(StartRunError::ShuttingDown);
         }
@@ -79,8 +79,12 @@ impl Runtime {
         if self.services.log.is_erased(thread_id) {
             return Err(StartRunError::Erased(thread_id.clone()));
         }
+        let is_erased = |run_id: &&RunId| self.services.log.is_run_erased(thread_id, run_id);
+        if let Some(run_id) = request.run_id.as_ref().filter(is_erased) {
+            return Err(StartRunError::RunErased(run_id.clone()));
+        }
         let unknown = || StartRunError::UnknownThread(thread_id.clone());
-        let mut history = self.history(thread_id).map_err(failed)?.ok_or_else(unknown)?;
+        let mut history = self.history(thread_id).await.map_err(failed)?.ok_or_else(unknown)?;
         if let Some(run_id) = request.run_id.as_ref().filter(|run_id| history.names(run_id)) {
             return Err(StartRunError::RunExists(run_id.clone()));
         }
@@ -90,7 +94,7 @@ impl Runtime {
         for (run_id, run) in std::mem::take(&mut history.open) {
             self.end_orphan(thread_id, &history, &run_id, run).await.map_err(unstarted)?;
         }
-        self.history(thread_id).map_err(failed)?.ok_or_else(unknown)
+        self.history(thread_id).await.map_err(failed)?.ok_or_else(unknown)
     }
 
     pub(super) fn context(
@@ -111,6 +115,7 @@ impl Runtime {
             registry: frozen_registry(&self.services, &beginning.settings),
             settings: Arc::new(beginning.settings),
             folders,
+            tool_work: self.services.tool_work.of(thread_id, &run_id),
             owner: run_owner::spawn(beginning.state, journal, scope),
             stop: self.stop.child(),
             delegations: TaskTracker::new(),

@@ -3,13 +3,17 @@
 mod admission;
 mod cancel;
 mod erasing;
+mod erasing_runs;
 mod executor;
 mod failures;
 mod guards;
+mod held_tools;
 mod limits;
+mod old_keys;
 mod outputs;
 mod races;
 mod recovery;
+mod side_by_side;
 mod start;
 mod task_tool;
 mod time_limit;

@@ -19,6 +19,7 @@ use super::{
     private_temp::PrivateTemp,
     watchman::{self, Excess},
 };
+use crate::tool_work::AtWork;
 
 /// How often the process list is searched for what a dying process may just have started.
 const SEARCHES_MAX: usize = 5;
@@ -57,15 +58,20 @@ pub(super) struct Reaped {
     pub(super) excess: Option<Excess>,
 }
 
-/// Starts a shell line under a thread of its own that watches it to its end.
+/// Starts a shell line under a thread of its own that watches it to its end, and counts as work until
+/// then.
 pub(super) async fn start(
     confinement: Arc<Confinement>,
     folders: ThreadFolders,
     line: String,
     out: io::PipeWriter,
+    at_work: AtWork,
 ) -> Result<Running, LaunchFailure> {
     let (started, is_started) = oneshot::channel();
-    let watch = move || watch(&confinement, &folders, &line, out, started);
+    let watch = move || {
+        let _at_work = at_work;
+        watch(&confinement, &folders, &line, out, started);
+    };
     std::thread::Builder::new().name("shell-line".to_owned()).spawn(watch).map_err(LaunchFailure::Start)?;
     is_started.await.map_err(|_| LaunchFailure::ThreadEnded)?
 }

@@ -17,7 +17,7 @@ use super::{
     mask::StreamMask,
     processes::{self, Running},
 };
-use crate::tools::capture::Capture;
+use crate::{tool_work::WorkList, tools::capture::Capture};
 
 /// How much is read at once.
 const CHUNK_BYTES: usize = 64 * 1024;
@@ -32,6 +32,8 @@ const REAP_MAX: Duration = Duration::from_secs(5);
 pub(crate) struct Bounds {
     pub(crate) timeout: Duration,
     pub(crate) cancel: CancellationToken,
+    /// Where the line is listed until all that it started is gone.
+    pub(crate) work: WorkList,
 }
 
 /// How a shell line ended.
@@ -65,7 +67,10 @@ pub(crate) async fn run(
 ) -> Result<(ShellEnd, Capture), LaunchFailure> {
     let deadline = Instant::now() + bounds.timeout;
     let (reader, writer) = io::pipe().map_err(LaunchFailure::Start)?;
-    let running = processes::start(Arc::clone(confinement), folders.clone(), line.to_owned(), writer).await?;
+    let running = {
+        let (confinement, folders) = (Arc::clone(confinement), folders.clone());
+        processes::start(confinement, folders, line.to_owned(), writer, bounds.work.begin()).await?
+    };
     let mut output = Output::new(reader, folders, &running, capture).map_err(LaunchFailure::Start)?;
     let Running { group, temp, mut exited, reaped } = running;
     drop(temp);

@@ -230,6 +230,17 @@ impl World {
         check_ended_once(&self.facts());
     }
 
+    /// The same, where a run was erased and its events say nothing any more.
+    #[track_caller]
+    pub(crate) fn check_ended_once_but_for(&self, erased: &RunId) {
+        let recorded = self.log.read_all(Position::ZERO, ALL).unwrap();
+        let readable =
+            recorded.iter().filter(|event| event.stream.thread_id().is_some() && !event.is_erased());
+        let facts: Vec<_> = readable.map(|event| eventlog::decode(event).unwrap()).collect();
+        assert!(facts.iter().all(|fact| fact.scope.run_id.as_ref() != Some(erased)));
+        check_ended(&facts);
+    }
+
     /// Nobody holds a slot or waits for one.
     pub(crate) async fn until_idle(&self) {
         self.until("an idle gate", |world| {
@@ -269,13 +280,20 @@ pub(crate) fn ledger_of(facts: &[Logged]) -> Vec<LedgerEntry> {
 /// it, and seqs have no gap.
 #[track_caller]
 pub(crate) fn check_ended_once(facts: &[Logged]) {
-    let mut open: std::collections::BTreeMap<DelegationId, bool> = Default::default();
     let mut seqs: std::collections::BTreeMap<ThreadId, u64> = Default::default();
-    let mut ended_runs = std::collections::BTreeSet::new();
     for fact in facts {
         let seq = seqs.entry(fact.thread_id.clone()).or_default();
         *seq += 1;
         assert_eq!(fact.seq, *seq, "seqs have no gap");
+    }
+    check_ended(facts);
+}
+
+#[track_caller]
+fn check_ended(facts: &[Logged]) {
+    let mut open: std::collections::BTreeMap<DelegationId, bool> = Default::default();
+    let mut ended_runs = std::collections::BTreeSet::new();
+    for fact in facts {
         if let Some(run) = &fact.scope.run_id {
             assert!(!ended_runs.contains(run), "{} after the end of run {run}", fact.event.event_type());
         }

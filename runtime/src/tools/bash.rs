@@ -112,7 +112,8 @@ async fn run_line(context: &ToolContext, confinement: &Arc<Confinement>, line: &
     if context.cancel.is_cancelled() {
         return ToolFailure::Cancelled.into();
     }
-    let bounds = Bounds { timeout: context.bash_timeout, cancel: context.cancel.clone() };
+    let (timeout, cancel, work) = (context.bash_timeout, context.cancel.clone(), context.work.clone());
+    let bounds = Bounds { timeout, cancel, work };
     let capture = Capture::within(context);
     match shell::run(confinement, &context.folders, line, &bounds, capture).await {
         // A large output is brought to the disk first.

@@ -67,7 +67,7 @@ pub(crate) async fn on_blocking_thread<A: DeserializeOwned + Send + 'static>(
     tool: &'static str,
     context: &ToolContext,
     args: &Map<String, Value>,
-    work: fn(&ToolContext, A) -> Result<ToolOutput, ToolFailure>,
+    work: impl FnOnce(&ToolContext, A) -> Result<ToolOutput, ToolFailure> + Send + 'static,
 ) -> ToolOutput {
     let arguments = match arguments::<A>(tool, args) {
         Ok(arguments) => arguments,
@@ -76,8 +76,12 @@ pub(crate) async fn on_blocking_thread<A: DeserializeOwned + Send + 'static>(
     if context.cancel.is_cancelled() {
         return ToolFailure::Cancelled.into();
     }
-    let context = context.clone();
-    match tokio::task::spawn_blocking(move || work(&context, arguments)).await {
+    let (context, at_work) = (context.clone(), context.work.begin());
+    let work = move || {
+        let _at_work = at_work;
+        work(&context, arguments)
+    };
+    match tokio::task::spawn_blocking(work).await {
         Ok(Ok(output)) => output,
         Ok(Err(failure)) => failure.into(),
         Err(_) => ToolFailure::Broken(tool).into(),

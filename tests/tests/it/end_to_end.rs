@@ -18,6 +18,7 @@ mod log_tools;
 mod many_children;
 mod master_key;
 mod model_failures;
+mod read_side;
 mod reply_shapes;
 mod run_command;
 mod run_over_http;
@@ -28,9 +29,4 @@ mod task_results;
 mod tool_arguments;
 mod usage;
 
-use tests::process::Remit;
-
-/// The command that was built together with these tests.
-fn remit() -> Remit {
-    Remit::new(env!("CARGO_BIN_EXE_remit-under-test"))
-}
+use crate::remit;

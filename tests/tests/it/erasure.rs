@@ -9,10 +9,10 @@ use domain::{
     message::HumanMessage,
 };
 use eventlog::{
-    Append, EventLog, Expected, IdempotencyKey, Json, NewEvent, Options, Position, RecordedEvent, Scope, Seq,
-    StreamId, VerifyRequest,
+    Append, EventFilter, EventLog, Expected, IdempotencyKey, Json, NewEvent, Options, Position,
+    RecordedEvent, Scope, Seq, StreamId, VerifyRequest,
 };
-use projections::Projections;
+use projections::{CapFilter, Feed, FeedQuery, Listing, Projections, ReceiptFilter, as_of};
 use runtime::{
     Clock as _, IdSource as _, NewThread, RunRequest, Runtime, RuntimeParts, SystemClock, SystemIds,
     config::{Config, Recovery},
@@ -60,6 +60,42 @@ agents:
       - say: "Zq7xPlanted was found [r1 ls]"
 "#;
 
+/// Stands in every text of the run that stays.
+const STAYING: &str = "Kq4xStaying";
+
+/// The run that goes is told "erase", and says `Zq7xPlanted` wherever it can; the one that stays is told
+/// "keep", and says `Kq4xStaying` there.
+fn two_runs() -> String {
+    let part = |asked: &str, word: &str| {
+        format!(
+            r#"
+  - agent: lead
+    task_matches: {asked}
+    turns:
+      - say: "{word} in what is said"
+        calls:
+          - tool: write_file
+            args: {{ path: /mnt/user-data/workspace/notes.txt, content: plain }}
+          - tool: read_file
+            args: {{ path: /mnt/user-data/workspace/{word}-missing.txt }}
+          - tool: task
+            args: {{ description: {word} look, subagent_type: general-purpose, prompt: "{word}: look around" }}
+          - tool: task
+            args: {{ description: {word} look, subagent_type: {word}-nobody, prompt: "{word}" }}
+      - say: "{word} is the answer"
+  - agent: "*"
+    task_matches: "{word}: look"
+    turns:
+      - say: "{word}: I look"
+        calls:
+          - tool: grep
+            args: {{ pattern: {word}, path: /mnt/user-data/workspace }}
+      - say: "{word} was found [r1 grep]""#
+        )
+    };
+    format!("agents:{}{}\n", part("erase", PLANTED), part("keep", STAYING))
+}
+
 /// The log, the views and a runtime on a folder.
 struct Host {
     log: EventLog,
@@ -69,12 +105,16 @@ struct Host {
 
 impl Host {
     fn open(folder: &Path) -> Self {
+        Self::playing(folder, SCENARIO)
+    }
+
+    fn playing(folder: &Path, scenario: &str) -> Self {
         let log = EventLog::open(folder, Options::default()).unwrap();
         let views = Projections::open(&folder.join("views"), log.clone()).unwrap();
         let runtime = Runtime::new(RuntimeParts {
             log: log.clone(),
             config: Config::default(),
-            models: Models::of(OfflineModel::from_yaml("offline", SCENARIO).unwrap()),
+            models: Models::of(OfflineModel::from_yaml("offline", scenario).unwrap()),
             data_folder: folder.to_owned(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
@@ -98,24 +138,28 @@ impl Host {
     }
 
     async fn run(&self, thread_id: &ThreadId, run_id: &str, words: &str) -> RunStatus {
-        let message = HumanMessage { content: format!("{PLANTED}: {words}"), id: None };
+        self.run_of(thread_id, run_id, words, PLANTED).await
+    }
+
+    async fn run_of(&self, thread_id: &ThreadId, run_id: &str, words: &str, word: &str) -> RunStatus {
+        let message = HumanMessage { content: format!("{word}: {words}"), id: None };
         let mut request = RunRequest::saying(vec![message]);
         request.run_id = Some(RunId::new(run_id).unwrap());
-        request.metadata = Map::from_iter([("note".to_owned(), json!(PLANTED))]);
+        request.metadata = Map::from_iter([("note".to_owned(), json!(word))]);
         let run = self.runtime.start_run(thread_id, request).await.unwrap();
         self.runtime.wait(thread_id, &run).await.unwrap()
     }
 
     /// What somebody else records: every field that takes a text has it. The last one claims to be
     /// ours and cannot be read, so that views say why.
-    async fn ingest(&self, thread_id: &ThreadId) {
+    async fn ingest(&self, thread_id: &ThreadId, run_id: &str) {
         let foreign = |event_type: &str, schema_version| NewEvent {
             event_id: SystemIds.event_id(),
             event_type: event_type.into(),
             schema_version,
             category: "Zq7xPlanted-cat".into(),
             scope: Scope {
-                run_id: Some(RunId::new(format!("{PLANTED_ID}-theirs")).unwrap()),
+                run_id: Some(RunId::new(run_id).unwrap()),
                 task_id: Some(ToolCallId::new(format!("{PLANTED} task")).unwrap()),
                 delegation_id: None,
             },
@@ -201,7 +245,7 @@ async fn nothing_of_an_erased_thread_is_anywhere_in_the_folder() {
         assert_eq!(host.run(thread_id, &run, "go").await, RunStatus::Success);
         assert_eq!(host.run(thread_id, &format!("{run}-2"), "fail").await, RunStatus::Error);
     }
-    host.ingest(&gone).await;
+    host.ingest(&gone, &format!("{PLANTED_ID}-theirs")).await;
     let told = serde_json::to_string(&host.events()).unwrap();
     assert!(told.matches(PLANTED).count() > 60, "the scenario has said it often: {told}");
     assert!(answers(&host.views, &gone).contains(PLANTED));
@@ -242,6 +286,122 @@ async fn nothing_of_an_erased_thread_is_anywhere_in_the_folder() {
     let host = Host::open(data);
     host.runtime.recover(Recovery::Resume).await.unwrap();
     assert_eq!(answers(&host.views, &gone), NOTHING);
+    host.close().await;
+    check_nowhere(data);
+}
+
+/// Everything that is said of one run, as of now and as of then.
+fn of_run(host: &Host, thread_id: &ThreadId, run_id: &RunId, then: Seq) -> String {
+    let views = &host.views;
+    views.catch_up().unwrap();
+    let ledger = views.ledger(thread_id, Some(run_id)).unwrap();
+    let cards: Vec<_> = ledger
+        .iter()
+        .map(|entry| {
+            let task = projections::TaskRef::DelegationId(entry.delegation_id);
+            let card = views.card(thread_id, run_id, &task).unwrap();
+            (card, as_of::card_as_of(&host.log, thread_id, run_id, &task, then).unwrap())
+        })
+        .collect();
+    let events = host.log.read_run(thread_id, run_id, &EventFilter::default(), Seq::ZERO, 10_000).unwrap();
+    let rows = (views.run(thread_id, run_id).unwrap(), as_of::run_as_of(&host.log, thread_id, run_id, then));
+    format!(
+        "{rows:?} {ledger:?} {cards:?} {events:?} {:?}",
+        feed(views, thread_id, Feed::OfRun(run_id.clone()))
+    )
+}
+
+fn feed(views: &Projections, thread_id: &ThreadId, feed: Feed) -> Vec<RecordedEvent> {
+    let thread_id = thread_id.clone();
+    let query = FeedQuery { thread_id, feed, before: None, after: None, as_of: None, limit: 1_000 };
+    views.messages(&query).unwrap().messages
+}
+
+/// Everything that is said of the thread, in lists, counts, sums and feeds, as of now and as of then.
+fn of_thread_with_runs(host: &Host, thread_id: &ThreadId, then: Seq) -> String {
+    let (log, views) = (&host.log, &host.views);
+    views.catch_up().unwrap();
+    let lists = (
+        answers(views, thread_id),
+        views.receipts(thread_id, &ReceiptFilter::default(), Listing::WHOLE).unwrap(),
+        views.caps(thread_id, &CapFilter::default(), Listing::WHOLE).unwrap(),
+        [feed(views, thread_id, Feed::Whole), feed(views, thread_id, Feed::Visible)],
+        views.message_count(thread_id, None).unwrap(),
+        ["threads", "runs", "ledger", "cards"].map(|view| views.parked(view, Position::ZERO, 99).unwrap()),
+        of_thread(&host.events(), thread_id)
+            .into_iter()
+            .filter(|event| !event.is_erased())
+            .collect::<Vec<_>>(),
+    );
+    let past = (
+        as_of::thread_as_of(log, thread_id, then).unwrap(),
+        as_of::runs_as_of(log, thread_id, then).unwrap(),
+        as_of::ledger_as_of(log, thread_id, None, then).unwrap(),
+    );
+    format!("{lists:?} {past:?}")
+}
+
+#[track_caller]
+fn check_has_nothing(told: &str) {
+    for word in [PLANTED, PLANTED_ID] {
+        assert!(!told.contains(word), "{word} in {told}");
+    }
+}
+
+// Facts §12 line 106: given run A deleted, B intact.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_of_an_erased_run_is_told_and_everything_of_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, scenario) = (folder.path(), two_runs());
+    let thread = ThreadId::new("t").unwrap();
+    let (gone, stays) = (RunId::new(format!("{PLANTED_ID}-run")).unwrap(), RunId::new("stays").unwrap());
+    let host = Host::playing(data, &scenario);
+    host.runtime
+        .create_thread(NewThread { thread_id: Some(thread.clone()), ..NewThread::default() })
+        .await
+        .unwrap();
+    assert_eq!(host.run(&thread, gone.as_str(), "erase").await, RunStatus::Success);
+    assert_eq!(host.run_of(&thread, stays.as_str(), "keep", STAYING).await, RunStatus::Success);
+    host.ingest(&thread, gone.as_str()).await;
+    let then = host.log.stream_tail(&StreamId::Thread(thread.clone())).unwrap().unwrap();
+    let before = host.events();
+    for (run, word) in [(&gone, PLANTED), (&stays, STAYING)] {
+        let told = of_run(&host, &thread, run, then);
+        assert!(told.matches(word).count() > 20, "{run} has said it often: {told}");
+    }
+    // The second run's lead has read what the first one said, and none of it stands in its own events.
+    let kept = of_run(&host, &thread, &stays, then);
+    check_has_nothing(&kept);
+    assert!(of_thread_with_runs(&host, &thread, then).contains(PLANTED));
+    host.close().await;
+    check_nowhere(data);
+
+    let host = Host::playing(data, &scenario);
+    let erasure_id = host.runtime.erase_run(&thread, &gone).await.unwrap();
+    let of_gone = before.iter().filter(|event| event.scope.run_id.as_ref() == Some(&gone)).count();
+    assert_eq!(host.runtime.erasure(erasure_id).unwrap().unwrap().events, of_gone as u64);
+    let after = host.events();
+    assert_eq!(places(&after)[..before.len()], places(&before), "positions, seqs and hashes stay");
+    assert!(host.log.verify(VerifyRequest::default()).unwrap().is_whole());
+    check_has_nothing(&serde_json::to_string(&after).unwrap());
+    check_has_nothing(&of_run(&host, &thread, &gone, then).replace(gone.as_str(), ""));
+    let told = of_thread_with_runs(&host, &thread, then);
+    check_has_nothing(&told);
+    assert!(told.contains(STAYING));
+    assert_eq!(of_run(&host, &thread, &stays, then), kept);
+    assert_eq!(host.views.thread(&thread).unwrap().unwrap().runs, 1);
+    let copy = tempfile::tempdir().unwrap();
+    host.log.back_up(&copy.path().join("backup"), SystemClock.now(), &mut |_| {}).unwrap();
+    check_nowhere(copy.path());
+    host.close().await;
+    check_nowhere(data);
+
+    // Views that are made again from what is left say the same.
+    fs::remove_dir_all(data.join("views")).unwrap();
+    let host = Host::playing(data, &scenario);
+    host.runtime.recover(Recovery::Resume).await.unwrap();
+    assert_eq!(of_thread_with_runs(&host, &thread, then), told);
+    assert_eq!(of_run(&host, &thread, &stays, then), kept);
     host.close().await;
     check_nowhere(data);
 }

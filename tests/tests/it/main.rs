@@ -3,8 +3,18 @@
 mod architecture;
 mod contracts;
 #[cfg(test)]
+mod crash_loop;
+#[cfg(test)]
 mod end_to_end;
 #[cfg(test)]
 mod erasure;
 #[cfg(test)]
+mod full_disk;
+#[cfg(test)]
 mod index;
+
+/// The command that was built together with these tests.
+#[cfg(test)]
+fn remit() -> tests::process::Remit {
+    tests::process::Remit::new(env!("CARGO_BIN_EXE_remit-under-test"))
+}

@@ -48,6 +48,20 @@ fn event_types_are_a_list() {
 }
 
 #[test]
+fn usage_is_summed_up_by_a_list() {
+    let Command::Usage(usage) = parse("usage").unwrap().command else { panic!("no usage") };
+    assert_eq!(usage.by, ["model"]);
+    let line = "usage --by day,caller --from 2026-11-01 --to 2026-11-30 --caller subagent";
+    let Command::Usage(usage) = parse(line).unwrap().command else { panic!("no usage") };
+    assert_eq!((usage.by.len(), usage.from.map(|day| day.to_string())), (2, Some("2026-11-01".into())));
+    check_refused("usage --by moon", ErrorKind::InvalidValue);
+    check_refused("usage --from yesterday", ErrorKind::ValueValidation);
+    check_refused("caps --axis moon", ErrorKind::InvalidValue);
+    check_refused("receipts --outcome good", ErrorKind::InvalidValue);
+    check_refused("messages --as-of 0", ErrorKind::ValueValidation);
+}
+
+#[test]
 fn what_makes_no_sense_is_refused() {
     check_refused("", ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
     check_refused("dance", ErrorKind::InvalidSubcommand);

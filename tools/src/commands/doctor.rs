@@ -10,6 +10,7 @@ use eventlog::{
     Options,
     repair::{self, Cut, RepairPlan},
 };
+use runtime::config::Config;
 use serde::Serialize;
 
 use crate::{
@@ -21,6 +22,7 @@ use crate::{
     opening::options_of,
     output::Output,
     render,
+    source::open_log,
 };
 
 /// A server that does not say in this time whether it takes work has trouble.
@@ -51,6 +53,9 @@ pub(super) async fn doctor(context: &Context, arguments: &DoctorArguments) -> an
     let (data, options) = (existing_data_folder(&config)?, options_of(&config)?);
     let repaired =
         if arguments.repair { repair(&context.output, &data, &options, arguments.yes)? } else { None };
+    if arguments.repair {
+        erase_again(&context.output, &config, &options).await?;
+    }
     let looked_at = data.clone();
     let task = tokio::task::spawn_blocking(move || diagnosis::diagnose(&looked_at, &options));
     let mut diagnosis = task.await.context("the diagnosis stopped by a defect")?;
@@ -94,6 +99,18 @@ async fn ask_server(url: &str) -> Finding {
             Finding::warning("server", format!("it does not answer: {error}"), "look at its messages")
         }
     }
+}
+
+/// Destroys keys again that an older copy of the keys has brought back. That they are to be destroyed was
+/// said when they were erased, so nobody is asked.
+async fn erase_again(output: &Output, config: &Config, options: &Options) -> anyhow::Result<()> {
+    // What cannot be looked at is told of by the diagnosis.
+    let count = diagnosis::revived(&config.log.path, options).unwrap_or(0);
+    if count > 0 {
+        open_log(config).await?.close().await;
+        output.note(&format!("destroyed the keys again of what was erased and could be read: {count}"));
+    }
+    Ok(())
 }
 
 /// Shows what would be cut, asks, and cuts it. None if nothing is torn.

@@ -8,7 +8,10 @@ use jiff::Timestamp;
 use runtime::config::Config;
 
 use super::*;
-use crate::source::open_log;
+use crate::{
+    host::{self, Host},
+    source::open_log,
+};
 
 /// What is configured for a data folder.
 fn config(folder: &Path) -> Config {
@@ -88,11 +91,33 @@ async fn a_whole_folder_is_healthy_and_a_held_one_names_its_holder() {
     let diagnosis = look(folder.path());
     assert_eq!(diagnosis.exit(), Exit::Done);
     let checks: Vec<_> = diagnosis.findings.iter().map(|finding| finding.check).collect();
-    assert_eq!(checks, ["lock", "journal", "format", "keys", "head", "log", "blobs", "views", "disk"]);
+    let expected = ["lock", "journal", "format", "keys", "head", "log", "blobs", "erasures", "views", "disk"];
+    assert_eq!(checks, expected);
     let log = open_log(&config(folder.path())).await.unwrap();
     log.announce("http://127.0.0.1:8700").unwrap();
     check(folder.path(), "lock", State::Problem, Exit::Refused, "has the folder open", "--server http");
     assert_eq!(look(folder.path()).server.as_deref(), Some("http://127.0.0.1:8700"));
+}
+
+#[tokio::test]
+async fn keys_that_were_put_back_revive_nothing_unnoticed() {
+    let folder = filled().await;
+    let keys = folder.path().join("keys/threads");
+    let old = fs::read(&keys).unwrap();
+    let host = Host::open(config(folder.path()), host::models(&Config::default()).unwrap()).await.unwrap();
+    host.runtime.erase_thread(&ThreadId::new("t").unwrap()).await.unwrap();
+    host.close().await;
+    let healthy = look(folder.path());
+    assert!(
+        healthy.findings.iter().any(|one| one.check == "erasures" && one.state == State::Ok),
+        "{healthy:?}"
+    );
+    fs::write(&keys, old).unwrap();
+    let found = "1 erased thread or run can be read again";
+    check(folder.path(), "erasures", State::Problem, Exit::Integrity, found, "doctor --repair");
+    // Whoever opens the folder destroys the key again, before anything is read.
+    open_log(&config(folder.path())).await.unwrap().close().await;
+    assert_eq!(look(folder.path()).exit(), Exit::Done);
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Receipts: evidence that tool calls ended, whatever anybody says about them.
 
-use contracts::wire::evidence::Receipt;
+use contracts::wire::evidence::{OwnedReceipt, Receipt};
 
 use super::{
     status,
@@ -25,13 +25,13 @@ const COLUMNS: [Column; 8] = [
 ];
 
 /// The receipts of several delegations, each with its task.
-pub(crate) fn receipts(screen: Screen, receipts: &[(String, Receipt)]) -> String {
+pub(crate) fn receipts(screen: Screen, receipts: &[OwnedReceipt]) -> String {
     if receipts.is_empty() {
         return paint("no receipts: no tool call of a subagent has ended", Tone::Dim, screen.colours);
     }
-    let rows = receipts.iter().map(|(task, receipt)| {
-        let mut cells = vec![Cell::new(task)];
-        cells.extend(row(receipt));
+    let rows = receipts.iter().map(|owned| {
+        let mut cells = vec![Cell::new(&owned.task_id)];
+        cells.extend(row(&owned.receipt));
         cells
     });
     table(screen, &COLUMNS, rows.collect())
@@ -64,8 +64,13 @@ mod tests {
 
     #[test]
     fn receipts_name_their_task() {
-        let listed: Vec<_> =
-            samples::card().receipts.into_iter().map(|receipt| ("call_1".to_owned(), receipt)).collect();
+        let owned = |receipt| OwnedReceipt {
+            run_id: Some("r".into()),
+            task_id: "call_1".into(),
+            delegation_id: "d".into(),
+            receipt,
+        };
+        let listed: Vec<_> = samples::card().receipts.into_iter().map(owned).collect();
         for width in [40, 80, 100] {
             let shown = receipts(Screen::plain(Some(width)), &listed);
             insta::assert_snapshot!(format!("receipts_on_{width}_columns"), shown);

@@ -1,6 +1,7 @@
 //! Answers for the golden files of the renderers.
 
 use contracts::wire::{
+    cap::Cap,
     card::{Card, CardCall, CardCap, CardStep, StepKind},
     delegation::{Delegation, DelegationStatus, StopReason},
     event::EventRecord,
@@ -11,6 +12,7 @@ use contracts::wire::{
     run::{Run, RunStatus},
     thread::{Thread, ThreadStatus},
     usage::Usage,
+    usage_report::{UsageFigures, UsageGroup, UsageReport},
 };
 use serde_json::{Map, json, value::RawValue};
 
@@ -118,6 +120,84 @@ pub(crate) fn threads() -> Vec<Thread> {
         created_at: "2026-11-30T18:45:02Z".into(),
         updated_at: "2026-11-30T18:45:04.5Z".into(),
     }]
+}
+
+pub(crate) fn caps() -> Vec<Cap> {
+    let cap = |seq: u64, axis: &str, action: &str, used: u64, budget: u64| Cap {
+        run_id: Some(RUN.into()),
+        task_id: (seq > 30).then(|| "call_2".to_owned()),
+        delegation_id: None,
+        axis: axis.into(),
+        action: action.into(),
+        used,
+        budget,
+        at: "2026-11-30T18:45:02Z".into(),
+        seq,
+    };
+    vec![cap(21, "tokens", "warn", 1_400_210, 2_000_000), cap(40, "turns", "stop", 60, 60)]
+}
+
+pub(crate) fn usage_report() -> UsageReport {
+    let group = |model: &str, caller: &str, figures: UsageFigures| UsageGroup {
+        model_name: Some(model.into()),
+        caller: Some(caller.into()),
+        figures,
+        ..UsageGroup::default()
+    };
+    let lead = UsageFigures {
+        calls: 3,
+        calls_without_usage: 1,
+        usage: Some(Usage { cache_read_tokens: Some(4_096), ..usage(12_345) }),
+        at_least: true,
+        cost: Some(0.0312),
+        cost_at_least: true,
+    };
+    let child = UsageFigures {
+        calls: 1_200,
+        calls_without_usage: 0,
+        usage: Some(usage(1_234_567)),
+        at_least: false,
+        cost: None,
+        cost_at_least: true,
+    };
+    let total = UsageFigures { calls: 1_203, usage: Some(usage(1_246_912)), ..lead };
+    UsageReport {
+        group_by: vec!["model".into(), "caller".into()],
+        currency: Some("USD".into()),
+        total,
+        data: vec![group("large", "lead_agent", lead), group("qwen-漢字", "subagent:general-purpose", child)],
+        has_more: false,
+        next_after: None,
+    }
+}
+
+pub(crate) fn messages() -> Vec<EventRecord> {
+    let said = |seq: u64, event_type: &str, content: serde_json::Value, caller: &str| EventRecord {
+        content: RawValue::from_string(content.to_string()).unwrap(),
+        metadata: RawValue::from_string(json!({"caller": caller}).to_string()).unwrap(),
+        seq,
+        event_type: event_type.into(),
+        category: "message".into(),
+        ..events().remove(0)
+    };
+    let call = json!({"id": "call_1", "name": "task", "args": {"description": "Look \u{1b}[2J"}});
+    vec![
+        said(3, "llm.human.input", json!({"type": "human", "content": "What is here?\nSay it shortly."}), ""),
+        said(
+            5,
+            "llm.ai.response",
+            json!({"type": "ai", "content": "I delegate.", "tool_calls": [call]}),
+            "lead_agent",
+        ),
+        said(
+            30,
+            "llm.tool.result",
+            json!({"type": "tool", "name": "task", "status": "error", "content": "é".repeat(700)}),
+            "lead_agent",
+        ),
+        said(31, "llm.ai.response", json!([{"text": "A title"}]), "middleware:title"),
+        said(32, "somebody.said", json!("free text"), ""),
+    ]
 }
 
 fn receipt(id: &str, tool: &str, outcome: ReceiptOutcome, seq: u64) -> Receipt {

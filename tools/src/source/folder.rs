@@ -1,14 +1,19 @@
 //! Answers from the data folder itself: the views are brought to the end of the log, and asked.
 
+mod lists;
+
 use std::{io, path::Path, time::Duration};
 
 use anyhow::Context as _;
 use api::records;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
-use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
+use domain::{
+    ids::{DelegationId, RunId, ThreadId, ToolCallId},
+    pricing::Prices,
+};
 use eventlog::{BlobDigest, EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
-use runtime::config::Config;
+use runtime::{SystemClock, SystemIds, config::Config, enforce_erasures};
 
 use super::{Blob, EventsPage};
 use crate::{
@@ -30,6 +35,7 @@ pub(crate) struct Folder {
     log: EventLog,
     projections: Projections,
     options: String,
+    prices: Prices,
 }
 
 impl Folder {
@@ -39,12 +45,13 @@ impl Folder {
         let data = existing_data_folder(&loaded.config)?;
         let log = open_log(&loaded.config).await?;
         let projections = open_views(&data, &log)?;
-        Ok(Self { log, projections, options: context.place_options() })
+        let prices = loaded.config.pricing.prices();
+        Ok(Self { log, projections, options: context.place_options(), prices })
     }
 
-    /// The folder of a process that has it open already.
-    pub(crate) const fn of(log: EventLog, projections: Projections) -> Self {
-        Self { log, projections, options: String::new() }
+    /// The folder of a process that has it open already, and asks for no costs.
+    pub(crate) fn of(log: EventLog, projections: Projections) -> Self {
+        Self { log, projections, options: String::new(), prices: Prices::default() }
     }
 
     /// The same, with the options that name it in suggested commands.
@@ -215,7 +222,12 @@ pub(crate) async fn open_log(config: &Config) -> anyhow::Result<EventLog> {
                     None => error.context(failure),
                 });
             }
-            Ok(log) => return Ok(log),
+            Ok(log) => {
+                // Before anybody reads: an older copy of the keys must not revive what was erased.
+                let enforced = enforce_erasures(&log, &SystemIds, &SystemClock).await;
+                enforced.context("could not look after what was erased")?;
+                return Ok(log);
+            }
         }
         tokio::time::sleep(OPEN_PAUSE).await;
     }

@@ -1,12 +1,14 @@
 //! Answers from a running server, over HTTP.
 
+mod lists;
+
 use std::time::Duration;
 
 use anyhow::Context as _;
 use contracts::wire::{
     card::Card,
     delegation::Delegation,
-    erasure::{Erased, Erasure, ErasureState},
+    erasure::{Erase, Erased, Erasure, ErasureState, OwnerErased},
     event::EventRecord,
     page::Page,
     problem::Problem,
@@ -158,18 +160,38 @@ impl Server {
         self.send(Method::POST, &path, &[], None::<&()>).await.map(drop)
     }
 
-    /// Erases a thread, and waits until nothing of it is left.
-    pub(crate) async fn erase(&self, thread_id: &str) -> anyhow::Result<Erased> {
-        let response = self.send(Method::DELETE, &["threads", thread_id], &[], None::<&()>).await?;
+    /// Erases a thread or one run of it, and waits until nothing of it is left.
+    pub(crate) async fn erase(&self, thread_id: &str, run_id: Option<&str>) -> anyhow::Result<Erased> {
+        let path = match run_id {
+            Some(run_id) => vec!["threads", thread_id, "runs", run_id],
+            None => vec!["threads", thread_id],
+        };
+        let response = self.send(Method::DELETE, &path, &[], None::<&()>).await?;
         if response.status() != StatusCode::ACCEPTED {
             return self.read(response).await;
         }
-        let mut erasure: Erasure = self.read(response).await?;
+        let Erasure { deleted, erasure_id, .. } = self.until_erased(self.read(response).await?).await?;
+        Ok(Erased { deleted, erasure_id })
+    }
+
+    /// Erases all threads of an owner, and waits until nothing of them is left.
+    pub(crate) async fn erase_owner(&self, owner: &str) -> anyhow::Result<OwnerErased> {
+        let body = Erase { owner: Some(owner.to_owned()), ..Erase::default() };
+        let mut erased: OwnerErased = self.post(&["erasures"], &body).await?;
+        let mut erasures = Vec::with_capacity(erased.erasures.len());
+        for erasure in erased.erasures {
+            erasures.push(self.until_erased(erasure).await?);
+        }
+        erased.deleted = erasures.iter().map(|erasure| erasure.deleted).sum();
+        Ok(OwnerErased { state: ErasureState::Done, erasures, ..erased })
+    }
+
+    async fn until_erased(&self, mut erasure: Erasure) -> anyhow::Result<Erasure> {
         while erasure.state != ErasureState::Done {
             tokio::time::sleep(ERASURE_PAUSE).await;
             erasure = self.get(&["erasures", &erasure.erasure_id], &[]).await?;
         }
-        Ok(Erased { deleted: erasure.deleted, erasure_id: erasure.erasure_id })
+        Ok(erasure)
     }
 
     /// Follows the events of a run, from its beginning or from after the frame of this id.

@@ -20,7 +20,7 @@ use crate::{
     keys::{NameHash, usage::UsageCellKey},
     projections::Projections,
     rows::Rows,
-    store::{ROWS, RowError, Snapshot, Store},
+    store::{KEYSPACES, RowError, Snapshot, Store},
     view::{FoldError, View as _},
 };
 
@@ -215,7 +215,7 @@ pub fn usage_as_of(
     query: &UsageQuery,
     prices: &Prices,
 ) -> Result<UsageReport, UsageError> {
-    let store = Store::new(Engine::in_memory(&[ROWS]));
+    let store = Store::new(Engine::in_memory(&KEYSPACES));
     let (mut batch, mut rows) = (Batch::new(), Rows::empty());
     fold(log, thread_id, seq, &mut rows)?;
     rows.write_to(store.sealing(), &mut batch)?;

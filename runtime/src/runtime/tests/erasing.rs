@@ -2,7 +2,7 @@
 
 use domain::{
     event::{ErasureReason, RunStatus},
-    ids::{ErasureId, ThreadId, UserId},
+    ids::{ErasureId, RunId, ThreadId, UserId},
 };
 use eventlog::{EventLog, Position, Seq, StreamId};
 
@@ -10,6 +10,7 @@ use crate::{
     config::Recovery,
     erasure::{Erasure, ErasureState},
     request::{CancelError, CreateThreadError, EraseError, NewThread, StartRunError},
+    runtime::erase::Target,
     sandbox::ThreadFolders,
     testing::{Script, Setup, Turn, World, saying, world::request},
 };
@@ -75,7 +76,14 @@ async fn what_is_not_there_is_not_erased() {
     assert_eq!(world.runtime.erasures().unwrap(), []);
     let no_erasure = ErasureId::from_uuid(uuid::Uuid::nil());
     assert_eq!(world.runtime.erasure(no_erasure).unwrap(), None);
-    assert_eq!(world.runtime.erase_owner(&UserId::new("nobody").unwrap()).await.unwrap(), []);
+    let run = RunId::new("nothing").unwrap();
+    let refused = world.runtime.erase_run(&world.thread, &run).await.unwrap_err();
+    assert_eq!(refused.to_string(), "Run nothing not found");
+    let refused = world.runtime.erase_run(&nobody, &run).await.unwrap_err();
+    assert_eq!(refused.to_string(), "Thread nobody not found");
+    let refused = world.runtime.erase_owner(&UserId::new("nobody").unwrap()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "no thread of \"nobody\" found");
+    assert_eq!(world.runtime.erasures().unwrap(), []);
 }
 
 #[tokio::test]
@@ -98,8 +106,15 @@ async fn two_erasures_of_a_thread_are_one() {
     let world = world().await;
     let (one, other) =
         tokio::join!(world.runtime.erase_thread(&world.thread), world.runtime.erase_thread(&world.thread));
-    assert_eq!([&one, &other].iter().filter(|erased| erased.is_ok()).count(), 1, "{one:?} {other:?}");
-    assert_eq!(world.runtime.erasures().unwrap().len(), 1);
+    let erasures = world.runtime.erasures().unwrap();
+    assert_eq!(erasures.len(), 1);
+    for erased in [&one, &other] {
+        // The second joins the first, or comes after its end.
+        let is_joined = erased.as_ref().is_ok_and(|id| *id == erasures[0].erasure_id);
+        assert!(is_joined || matches!(erased, Err(EraseError::UnknownThread(_))), "{erased:?}");
+    }
+    assert!(one.is_ok() || other.is_ok());
+    assert_eq!(world.count("thread.erased"), 1);
 }
 
 #[tokio::test]
@@ -114,7 +129,8 @@ async fn an_owner_takes_all_their_threads_along() {
     assert!(world.log.is_erased(&one) && world.log.is_erased(&other));
     assert!(!world.log.is_erased(&world.thread));
     assert!(world.runtime.erasures().unwrap().iter().all(|one| one.reason == ErasureReason::Owner));
-    assert_eq!(world.runtime.erase_owner(&ada).await.unwrap(), []);
+    let again = world.runtime.erase_owner(&ada).await;
+    assert!(matches!(again, Err(EraseError::UnknownOwner(_))), "{again:?}");
 }
 
 /// Does the first `steps` steps and drops what is left of the process; then another carries on.
@@ -122,13 +138,13 @@ async fn check_carried_on(steps: usize, state: ErasureState, recovery: Recovery)
     let setup = Setup::new(script());
     let world = setup.build().await;
     assert_eq!(world.run("go").await, RunStatus::Success);
-    let thread = &world.thread;
-    let begun = world.runtime.request_erasure(thread, ErasureReason::Thread).await.unwrap();
+    let target = Target::Thread(world.thread.clone());
+    let begun = world.runtime.request_erasure(&target, ErasureReason::Thread).await.unwrap();
     if steps > 1 {
-        world.runtime.destroy_keys(thread).await.unwrap();
+        world.runtime.destroy_keys(&begun).await.unwrap();
     }
     if steps > 2 {
-        world.runtime.remove_folders(thread).await.unwrap();
+        world.runtime.remove_folders(&begun).await.unwrap();
     }
     let cut_off = world.runtime.erasure(begun.erasure_id).unwrap().unwrap();
     assert_eq!((cut_off.state, cut_off.done_at), (state, None), "after {steps} steps");
@@ -156,8 +172,9 @@ async fn an_erasure_that_was_cut_off_is_carried_on() {
 #[tokio::test]
 async fn asking_again_carries_on_too() {
     let world = world().await;
-    let begun = world.runtime.request_erasure(&world.thread, ErasureReason::Thread).await.unwrap();
-    world.runtime.destroy_keys(&world.thread).await.unwrap();
+    let target = Target::Thread(world.thread.clone());
+    let begun = world.runtime.request_erasure(&target, ErasureReason::Thread).await.unwrap();
+    world.runtime.destroy_keys(&begun).await.unwrap();
     assert_eq!(world.runtime.erase_thread(&world.thread).await.unwrap(), begun.erasure_id);
     check_erased(&world, &world.runtime.erasure(begun.erasure_id).unwrap().unwrap());
 }

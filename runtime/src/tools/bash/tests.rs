@@ -6,12 +6,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use domain::limits::TOOL_OUTPUT_CHARS_MAX;
+use domain::{
+    ids::{RunId, ThreadId},
+    limits::TOOL_OUTPUT_CHARS_MAX,
+};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{super::tests::Place, *};
-use crate::sandbox::Confinement;
+use crate::{sandbox::Confinement, tool_work::ToolWork};
 
 /// How long something may take that should be quick, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -194,13 +197,18 @@ async fn cancelling_ends_every_process_of_the_line_within_a_second() {
 
 #[tokio::test]
 async fn dropping_the_call_ends_every_process_of_the_line() {
-    for (place, _) in places() {
-        let nap = unusual_seconds(3);
+    for (mut place, _) in places() {
+        let (work, nap) = (ToolWork::default(), unusual_seconds(3));
+        let (thread, run) = (ThreadId::new("t").unwrap(), RunId::new("r").unwrap());
+        place.context = place.context.listed_in(work.of(&thread, &run));
         let command = json!({"command": format!("sleep {nap} & timeout 99 sleep {nap} & sleep {nap}")});
         tokio::select! {
             _ = place.call("bash", command) => panic!("the line is not over"),
             () = wait_until("all sleep", || processes_with(&format!("sleep\0{nap}")).len() >= 4) => {}
         }
+        // Whoever waits for the call's work to end, as an erasure does, finds no process any more.
+        tokio::time::timeout(PATIENCE, work.ended(|_, _| true)).await.expect("the work ends");
+        assert_eq!(processes_with(&format!("sleep\0{nap}")), Vec::<String>::new());
         wait_until("processes are gone", || processes_with(&nap).is_empty()).await;
     }
 }

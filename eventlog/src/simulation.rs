@@ -1,0 +1,116 @@
+//! The log under faults: histories that a seed makes up, against a log that is a list.
+//!
+//! A history (`history`) has several writers, readers and subscribers, and a process that fails or
+//! dies at named points (`world`) and is started again on what survived. The same seed makes the same
+//! history: the writer is held between groups (`gate`). The store under test is a parameter. `memory`
+//! and `fjall` are two disks for the log on an ordered engine (`engine_world`); `memory` also has
+//! disks that are broken on purpose, to show that the checks would notice.
+//!
+//! What is checked: nothing that was acknowledged is lost or changed; no position and no seq is left
+//! out or given out twice; an unanswered append is there as a whole or not at all; keys, expectations
+//! and erasures answer as they must; chains and indexes verify; who follows sees every event once.
+
+use std::sync::{
+    Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use self::{
+    engine_world::EngineWorld,
+    fjall::Fjall,
+    history::{History, Tally},
+    memory::{Broken, Defect, Memory},
+    seed::Seed,
+    world::{Point, World},
+};
+
+mod engine_world;
+mod files;
+mod fjall;
+mod gate;
+mod history;
+mod memory;
+mod model;
+mod requests;
+mod seed;
+mod world;
+
+/// Says how many histories a test lives, in place of the numbers below.
+const HISTORIES_VARIABLE: &str = "REMIT_SIMULATED_HISTORIES";
+/// Four crash points or more in each.
+const HISTORIES: usize = 520;
+/// Here every start opens the engine on its files.
+const HISTORIES_ON_FJALL: usize = 24;
+/// A defect shows up in one of so many.
+const HISTORIES_UNTIL_CAUGHT: u64 = 300;
+
+/// Lives one history.
+fn live<W: World>(seed: u64) -> Result<Tally, String> {
+    let seed = Seed::new(seed);
+    History::<W>::new(&seed).run().map_err(|wrong| format!("{wrong}\n{}", seed.hint()))
+}
+
+/// Lives so many histories, on all cores, and adds up which points were met: each of them, if there
+/// are as many histories as there should be.
+fn live_all<W: World>(count: usize) {
+    if let Some(seed) = Seed::named() {
+        live::<W>(seed).unwrap_or_else(|wrong| panic!("{wrong}"));
+        return;
+    }
+    let asked = std::env::var(HISTORIES_VARIABLE).ok().and_then(|text| text.parse().ok());
+    let histories = asked.unwrap_or(count);
+    let (first, next, tally) = (Seed::any(), AtomicUsize::new(0), Mutex::new(Tally::new()));
+    let one_after_the_other = || {
+        for at in std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)) {
+            if at >= histories {
+                break;
+            }
+            let met = live::<W>(first.wrapping_add(at as u64)).unwrap_or_else(|wrong| panic!("{wrong}"));
+            let mut tally = tally.lock().unwrap();
+            met.into_iter().for_each(|(point, times)| *tally.entry(point).or_default() += times);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, std::num::NonZero::get) {
+            scope.spawn(one_after_the_other);
+        }
+    });
+    let tally = tally.into_inner().unwrap();
+    println!("{} crash points: {tally:?}", tally.values().sum::<usize>());
+    for point in Point::ALL {
+        assert!(histories < count || tally.contains_key(&point), "{point:?} was not met: {tally:?}");
+    }
+}
+
+#[test]
+fn thousands_of_crashes_lose_and_change_nothing() {
+    live_all::<EngineWorld<Memory>>(HISTORIES);
+}
+
+#[test]
+fn crashes_on_the_real_engine_lose_and_change_nothing() {
+    live_all::<EngineWorld<Fjall>>(HISTORIES_ON_FJALL);
+}
+
+#[test]
+fn a_history_is_the_same_each_time() {
+    for seed in 0..20 {
+        let (one, other) = (live::<EngineWorld<Memory>>(seed), live::<EngineWorld<Memory>>(seed));
+        assert_eq!(one, other);
+    }
+}
+
+/// Lives histories on a broken disk until one of them is found wrong, and gives what was found.
+fn caught<const DEFECT: usize>() -> String {
+    let mut seeds = 0..HISTORIES_UNTIL_CAUGHT;
+    let wrong = seeds.find_map(|seed| live::<EngineWorld<Broken<DEFECT>>>(seed).err());
+    wrong.unwrap_or_else(|| panic!("nobody noticed that the disk {:?}", Defect::ALL[DEFECT]))
+}
+
+#[test]
+fn a_broken_store_is_found_out() {
+    let all = [caught::<0>, caught::<1>, caught::<2>, caught::<3>, caught::<4>, caught::<5>, caught::<6>];
+    for (catch, defect) in all.into_iter().zip(Defect::ALL) {
+        println!("{defect:?}: {}", catch());
+    }
+}

@@ -1,0 +1,48 @@
+//! Writes facts that stand beside the threads.
+
+use domain::{
+    event::{Event, RegistryEvent, Scope},
+    ids::{ThreadId, UserId},
+};
+use eventlog::{Append, EventLog, Expected, NewEvent, StreamId};
+
+use crate::{clock::Clock, id_source::IdSource, journal::JournalError};
+
+/// Writes to the registry.
+pub(crate) struct Registrar<'a> {
+    pub(crate) log: &'a EventLog,
+    pub(crate) ids: &'a dyn IdSource,
+    pub(crate) clock: &'a dyn Clock,
+}
+
+impl Registrar<'_> {
+    /// Records a fact. It is about a thread, and not on it.
+    pub(crate) async fn record(
+        &self,
+        thread_id: &ThreadId,
+        event: RegistryEvent,
+    ) -> Result<(), JournalError> {
+        let event_type = event.event_type();
+        let encoded = eventlog::encode(&Event::Registry(event)).map_err(|error| JournalError::Encode {
+            event_type: event_type.to_owned(),
+            problem: error.to_string().into(),
+        })?;
+        let event = NewEvent {
+            event_id: self.ids.event_id(),
+            event_type: encoded.event_type,
+            schema_version: encoded.schema_version,
+            category: encoded.category,
+            scope: Scope::default(),
+            owner: UserId::unowned(),
+            causation_id: None,
+            correlation_id: None,
+            created_at: self.clock.now(),
+            content: encoded.content,
+            metadata: encoded.metadata,
+        };
+        let (stream, expected) = (StreamId::Registry, Expected::Any);
+        let append = Append { stream, expected, idempotency_key: None, events: vec![event] };
+        let recorded = self.log.append(append).await.map(drop);
+        recorded.map_err(|source| JournalError::Log { thread_id: thread_id.clone(), source })
+    }
+}

@@ -1,0 +1,38 @@
+//! Keys that an erasure destroyed and that are there again, because somebody put an older copy of the
+//! key file back. They are destroyed again, and that is recorded.
+
+use domain::event::{ErasureRepeated, RegistryEvent};
+use eventlog::EventLog;
+
+use crate::{
+    clock::Clock,
+    erasure::{self, Erasure},
+    id_source::IdSource,
+    registry::Registrar,
+    request::EraseError,
+};
+
+/// Destroys the keys of everything that was erased and could be read again. Gives the erasures. Whoever
+/// opens a log does this before anybody reads it.
+pub async fn enforce(
+    log: &EventLog,
+    ids: &dyn IdSource,
+    clock: &dyn Clock,
+) -> Result<Vec<Erasure>, EraseError> {
+    let revived = erasure::revived_in(log)?;
+    for erasure in &revived {
+        let Erasure { erasure_id, thread_id, run, .. } = erasure;
+        let destroyed = match run {
+            Some(run) => log.destroy_run_key(thread_id, *run).await,
+            None => log.destroy_thread_key(thread_id).await,
+        };
+        destroyed.map_err(|source| EraseError::Keys { thread_id: thread_id.clone(), source })?;
+        tracing::warn!(%erasure_id, %thread_id,
+            "the key of something erased was there again, from an older copy of the keys; it is destroyed again");
+        let repeated =
+            ErasureRepeated { erasure_id: *erasure_id, thread_id: thread_id.clone(), run_hash: *run };
+        let event = RegistryEvent::ErasureRepeated(repeated);
+        Registrar { log, ids, clock }.record(thread_id, event).await?;
+    }
+    Ok(revived)
+}
