@@ -68,9 +68,11 @@ fn refusal(sha256: &BlobDigest, error: &BlobError) -> ApiError {
         | BlobError::Erased { .. }
         | BlobError::NoKey { .. }
         | BlobError::NoFolder => ApiError::new(ProblemCode::NotFound, format!("Blob {sha256} not found")),
-        BlobError::TooLarge | BlobError::Damaged { .. } | BlobError::Io { .. } | BlobError::Log(_) => {
-            ApiError::failed(ProblemCode::Unavailable, "reading a blob", error)
-        }
+        BlobError::TooLarge
+        | BlobError::NoRoom { .. }
+        | BlobError::Damaged { .. }
+        | BlobError::Io { .. }
+        | BlobError::Log(_) => ApiError::failed(ProblemCode::Unavailable, "reading a blob", error),
     }
 }
 

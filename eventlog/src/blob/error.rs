@@ -49,6 +49,16 @@ pub enum BlobError {
     /// The log has no folder.
     #[error("a log without a folder keeps no blobs")]
     NoFolder,
+    /// The disk is nearly full, and what is left is kept back for the log.
+    #[error(
+        "there is no room for it: {free_bytes} bytes are free, and {reserve_bytes} are kept back for the log"
+    )]
+    NoRoom {
+        /// What is free, in bytes.
+        free_bytes: u64,
+        /// What is kept back, in bytes.
+        reserve_bytes: u64,
+    },
     /// A file or folder could not be used.
     #[error("could not {action} {}", .path.display())]
     Io {
@@ -75,6 +85,7 @@ impl BlobError {
             | Self::Erased { .. }
             | Self::NoKey { .. }
             | Self::NoFolder
+            | Self::NoRoom { .. }
             | Self::Log(_)
             | Self::Io { .. } => false,
         }

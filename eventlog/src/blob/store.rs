@@ -28,6 +28,7 @@ use crate::{
     recorded::RecordedEvent,
     sealer,
     secret::SecretKey,
+    space::{Shortage, Space},
     stream_id::StreamId,
 };
 
@@ -98,6 +99,16 @@ impl Blobs {
 
     pub(super) fn new_file(&self) -> Result<StagedFile, BlobError> {
         StagedFile::create(&self.place).map_err(io_error("create a file in", &self.place.staged_folder()))
+    }
+
+    /// A large output must not take the room that the log itself needs.
+    pub(super) fn check_room(&self) -> Result<(), BlobError> {
+        match Space::new(self.data().to_owned()).look() {
+            Some(Shortage { free_bytes, reserve_bytes, .. }) => {
+                Err(BlobError::NoRoom { free_bytes, reserve_bytes })
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes a written file durable, unless the blob is there already. When this returns, an event

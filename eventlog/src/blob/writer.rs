@@ -14,6 +14,9 @@ use super::{
 };
 use crate::{position::Seq, secret::SecretKey};
 
+/// How often the room on the disk is looked at: every 4 MiB, far less than is kept back.
+const CHUNKS_PER_LOOK: u64 = 64;
+
 /// What becomes of bytes beyond the most that a blob may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OverMax {
@@ -180,6 +183,9 @@ impl Sink {
     }
 
     fn put_chunk(&mut self, is_last: bool) -> Result<(), BlobError> {
+        if self.chunks.is_multiple_of(CHUNKS_PER_LOOK) {
+            self.target.blobs.check_room()?;
+        }
         chunk::seal(&self.file_key, self.chunks, is_last, &mut self.chunk);
         self.chunks += 1;
         if self.file.is_none() {
