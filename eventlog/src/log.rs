@@ -182,8 +182,15 @@ impl EventLog {
     async fn erase_blobs(&self, thread_id: ThreadId, run: Option<RunHash>) -> Result<(), EraseError> {
         let Some(blobs) = self.0.blobs.clone() else { return Ok(()) };
         let thread = thread_id.clone();
-        let erasing = tokio::task::spawn_blocking(move || blobs.erase(&thread, run));
-        let erased = erasing.await.unwrap_or_else(|failure| Err(std::io::Error::other(failure)));
+        let erase = move || blobs.erase(&thread, run);
+        // There may be many files; a log that is used without a runtime has no other thread for them.
+        let erased = match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let erasing = runtime.spawn_blocking(erase).await;
+                erasing.unwrap_or_else(|failure| Err(std::io::Error::other(failure)))
+            }
+            Err(_) => erase(),
+        };
         erased.map_err(|source| EraseError::Blobs { thread_id, source })
     }
 
