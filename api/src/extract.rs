@@ -10,11 +10,11 @@ mod range;
 
 pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
-    path::{BlobPath, ErasurePath, Path, RunPath, TaskPath, ThreadPath},
+    path::{BackupPath, BlobPath, ErasurePath, Path, RunPath, TaskPath, ThreadPath, VerificationPath},
     query::{
-        CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogQuery, MessagePageQuery,
-        MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery, RunsQuery, UsageParameters,
-        whole_number,
+        CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogQuery,
+        LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery,
+        ReplayQuery, RunsQuery, UsageParameters, whole_number,
     },
     range::{Part, PartWanted},
 };

@@ -44,6 +44,8 @@ pub(crate) const RUNS_STREAM: &str = "/api/threads/{thread_id}/runs/stream";
 pub(crate) const RUNS_WAIT: &str = "/api/threads/{thread_id}/runs/wait";
 /// One run.
 pub(crate) const RUN: &str = "/api/threads/{thread_id}/runs/{run_id}";
+/// The types of subagent that a run has.
+pub(crate) const RUN_SUBAGENTS: &str = "/api/threads/{thread_id}/runs/{run_id}/subagents";
 /// Cancel a run.
 pub(crate) const RUN_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/cancel";
 /// All events of a run.
@@ -57,11 +59,16 @@ pub(crate) const TASK: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{tas
 pub(crate) const TASK_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/cancel";
 /// The card of one delegation.
 pub(crate) const TASK_CARD: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/card";
+/// The states of a card, as they happened.
+pub(crate) const TASK_CARD_REPLAY: &str =
+    "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/card/replay";
 /// The receipts of one delegation.
 pub(crate) const TASK_RECEIPTS: &str = "/api/threads/{thread_id}/runs/{run_id}/tasks/{task_id}/receipts";
 
 /// What is running, and how much may.
 pub(crate) const CAPACITY: &str = "/api/capacity";
+/// The types of subagent.
+pub(crate) const SUBAGENTS: &str = "/api/subagents";
 /// What was used, and what it cost.
 pub(crate) const USAGE: &str = "/api/usage";
 /// Where the views stand.
@@ -71,3 +78,12 @@ pub(crate) const PROJECTIONS: &str = "/api/projections";
 pub(crate) const ERASURES: &str = "/api/erasures";
 /// One erasure.
 pub(crate) const ERASURE: &str = "/api/erasures/{erasure_id}";
+
+/// Backups of this server.
+pub(crate) const BACKUPS: &str = "/api/backups";
+/// One backup.
+pub(crate) const BACKUP: &str = "/api/backups/{backup_id}";
+/// Verifications of this server's log.
+pub(crate) const VERIFY: &str = "/api/verify";
+/// One verification.
+pub(crate) const VERIFICATION: &str = "/api/verify/{verification_id}";

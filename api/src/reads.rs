@@ -50,6 +50,11 @@ impl Server {
         }
     }
 
+    /// Makes sure that the log has the asked-for moment of a thread, for whoever reads it from there.
+    pub(crate) fn reached(&self, thread_id: &ThreadId, moment: Moment) -> Answer<()> {
+        check_reached(thread_id, self.tail(thread_id)?, moment)
+    }
+
     /// The same for lists whose earlier moments the views can show too: they end at that event.
     pub(crate) async fn list_at(
         &self,

@@ -1,6 +1,6 @@
 //! All routes together, and what stands around each of them.
 
-use axum::{Router, middleware, response::IntoResponse as _};
+use axum::{Router, extract::Request, middleware, response::IntoResponse as _};
 use contracts::wire::problem::ProblemCode;
 use tower_http::trace::TraceLayer;
 
@@ -17,8 +17,10 @@ pub fn router(state: ApiState) -> Router {
 
 pub(crate) fn routes(server: &Server) -> Router {
     Router::new()
+        .merge(routes::backups::routes())
         .merge(routes::blobs::routes())
         .merge(routes::capacity::routes())
+        .merge(routes::card_replay::routes())
         .merge(routes::caps::routes())
         .merge(routes::delegations::routes())
         .merge(routes::erasures::routes())
@@ -32,6 +34,7 @@ pub(crate) fn routes(server: &Server) -> Router {
         .merge(routes::runs::routes())
         .merge(routes::start::routes())
         .merge(routes::stream::routes())
+        .merge(routes::subagents::routes())
         .merge(routes::tasks::routes())
         .merge(routes::threads::routes())
         .merge(routes::usage::routes())
@@ -41,6 +44,11 @@ pub(crate) fn routes(server: &Server) -> Router {
                 .into_response()
         })
         .layer(middleware::from_fn_with_state(server.hosts, hosts::guard))
-        .layer(TraceLayer::new_for_http())
+        .layer(TraceLayer::new_for_http().make_span_with(span))
         .with_state(server.clone())
+}
+
+/// What the lines of a request are logged under. The query is left out: it may have a token in it.
+fn span(request: &Request) -> tracing::Span {
+    tracing::debug_span!("request", method = %request.method(), path = request.uri().path())
 }

@@ -1,6 +1,7 @@
 //! The routes together, over a log in memory and a runtime that plays scenarios.
 
 mod app;
+mod backups;
 mod blobs;
 mod cancelling;
 mod delegations;
@@ -11,6 +12,8 @@ mod ingest;
 mod lists;
 mod messages;
 mod metrics;
+mod order;
+mod replays;
 mod runs;
 mod slow_client;
 mod streams;

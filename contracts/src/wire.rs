@@ -15,6 +15,8 @@ pub mod object;
 pub mod page;
 pub mod problem;
 pub mod run;
+pub mod subagent;
 pub mod thread;
+pub mod upkeep;
 pub mod usage;
 pub mod usage_report;

@@ -141,6 +141,8 @@ uuid_ids! {
     DelegationId("delegation_id");
     /// Names one erasure.
     ErasureId("erasure_id");
+    /// Names a piece of work on the whole log, such as a backup.
+    JobId("job_id");
 }
 
 /// Stands for a run where its id must not: 32 hexadecimal digits that the log makes of the thread's

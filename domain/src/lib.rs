@@ -22,6 +22,7 @@ pub mod message;
 pub mod pricing;
 pub mod prompt;
 pub mod receipt;
+pub mod recheck;
 pub mod redaction;
 pub mod run;
 pub mod sanitise;

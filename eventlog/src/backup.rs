@@ -11,6 +11,7 @@
 //! {backup}/idempotency      every idempotency key
 //! {backup}/keys/threads     the keys of threads and runs, wrapped by the master key
 //! {backup}/keys/master.key  the master key, if it was generated in the data folder
+//! {backup}/threads          the files of threads, unless they are left out (`thread_files`)
 //! {backup}/blobs            blobs, sealed as they are (see `blob`)
 //! ```
 //!
@@ -22,12 +23,20 @@
 
 use std::{
     io,
+    ops::ControlFlow,
     path::{Path, PathBuf},
 };
 
+use jiff::Timestamp;
+
 use crate::{
-    ReadError, engine::EngineError, format::FormatError, open::OpenError, store::StoreError, verify,
-    verify::Damage,
+    ReadError,
+    engine::EngineError,
+    format::FormatError,
+    open::OpenError,
+    store::StoreError,
+    verify,
+    verify::{Damage, Progress},
 };
 
 mod copy;
@@ -37,12 +46,14 @@ mod manifest;
 mod restore;
 #[cfg(test)]
 mod tests;
+mod thread_files;
 mod unfinished;
 
 pub(crate) use copy::copy;
 pub use follow::verify_backup;
 pub use manifest::{FileEntry, Manifest, MasterKeyPlace};
 pub use restore::restore;
+pub use thread_files::{THREADS_FOLDER, ThreadFiles};
 
 const EVENTS_FILE: &str = "events";
 const COMMITS_FILE: &str = "commits";
@@ -51,6 +62,16 @@ const KEYS_FILE: &str = "keys/threads";
 const MASTER_FILE: &str = "keys/master.key";
 /// Files that every backup has.
 const FILES: [&str; 4] = [EVENTS_FILE, COMMITS_FILE, IDEMPOTENCY_FILE, KEYS_FILE];
+
+/// What is backed up besides the log, and whom to tell.
+pub struct BackupRequest<'a> {
+    /// When the backup is made.
+    pub taken_at: Timestamp,
+    /// The folder with the files of threads; none leaves them out.
+    pub threads: Option<&'a Path>,
+    /// Is told how far it is, and says whether to go on. A backup that is stopped is removed.
+    pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
+}
 
 /// Why there is no backup, or no folder made of one. What was begun is removed again.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +88,15 @@ pub enum BackupError {
         /// The folder.
         folder: PathBuf,
     },
+    /// The place is in the folder that is copied.
+    #[error("a backup cannot be made inside of {}, which it copies: name another folder", .folder.display())]
+    InsideItself {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Whoever asked for it wants it no more.
+    #[error("the backup was stopped before it was whole, and is removed")]
+    Stopped,
     /// The log has no folder, so there is nothing to copy keys from.
     #[error("a log without a folder cannot be backed up")]
     Unsupported,
@@ -149,6 +179,8 @@ impl BackupError {
             | Self::Damaged(_) => true,
             Self::NotEmpty { .. }
             | Self::NoBackup { .. }
+            | Self::InsideItself { .. }
+            | Self::Stopped
             | Self::Unsupported
             | Self::Io { .. }
             | Self::Read(_)

@@ -7,6 +7,11 @@ use std::sync::{
 
 use tokio::sync::watch;
 
+mod histogram;
+
+pub use histogram::Histogram;
+use histogram::{COMMIT_EVENTS, COMMIT_MICROS, Counting};
+
 /// Whether the log takes writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Health {
@@ -36,6 +41,19 @@ pub struct Stats {
     pub last_sync_micros: u64,
     /// Appends that wait for the writer now.
     pub queue_depth: u64,
+    /// Appends that may wait for it. Who comes after them waits outside.
+    pub queue_capacity: u64,
+    /// Subscriptions that read or wait now: streams of clients, views, and what works in this process.
+    pub subscribers: u64,
+}
+
+/// How commits were distributed since the log was opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitStats {
+    /// How long each took, sync included, in microseconds.
+    pub micros: Histogram,
+    /// How many events each had.
+    pub events: Histogram,
 }
 
 /// One commit's share of the figures.
@@ -56,6 +74,10 @@ pub(crate) struct Condition {
     commits: AtomicU64,
     record_bytes: AtomicU64,
     last_sync_micros: AtomicU64,
+    commit_micros: Counting<{ COMMIT_MICROS.len() }>,
+    commit_events: Counting<{ COMMIT_EVENTS.len() }>,
+    /// Each subscription has a clone.
+    subscribers: Arc<()>,
 }
 
 impl Condition {
@@ -67,7 +89,15 @@ impl Condition {
             commits: AtomicU64::new(0),
             record_bytes: AtomicU64::new(0),
             last_sync_micros: AtomicU64::new(0),
+            commit_micros: Counting::new(&COMMIT_MICROS),
+            commit_events: Counting::new(&COMMIT_EVENTS),
+            subscribers: Arc::default(),
         }
+    }
+
+    /// Counts a subscription for as long as what is given out lives.
+    pub(crate) fn subscriber(&self) -> Arc<()> {
+        Arc::clone(&self.subscribers)
     }
 
     pub(crate) fn health(&self) -> Health {
@@ -125,9 +155,15 @@ impl Condition {
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.record_bytes.fetch_add(committed.record_bytes, Ordering::Relaxed);
         self.last_sync_micros.store(committed.sync_micros, Ordering::Relaxed);
+        self.commit_micros.count(committed.sync_micros);
+        self.commit_events.count(committed.events);
     }
 
-    pub(crate) fn stats(&self, queue_depth: u64) -> Stats {
+    pub(crate) fn commit_stats(&self) -> CommitStats {
+        CommitStats { micros: self.commit_micros.now(), events: self.commit_events.now() }
+    }
+
+    pub(crate) fn stats(&self, queue_depth: u64, queue_capacity: u64) -> Stats {
         Stats {
             appends: self.appends.load(Ordering::Relaxed),
             events: self.events.load(Ordering::Relaxed),
@@ -135,6 +171,8 @@ impl Condition {
             record_bytes: self.record_bytes.load(Ordering::Relaxed),
             last_sync_micros: self.last_sync_micros.load(Ordering::Relaxed),
             queue_depth,
+            queue_capacity,
+            subscribers: (Arc::strong_count(&self.subscribers) - 1) as u64,
         }
     }
 }

@@ -3,6 +3,8 @@
 //! The grammar of JSON allows two things that many readers refuse, and one refused value would make
 //! a whole page unreadable for them: an escape of half a character, and nesting without end.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 
 use crate::json::Json;
@@ -26,45 +28,68 @@ impl Json {
     /// character, becomes the escape of the replacement character, U+FFFD; all else keeps its bytes.
     pub fn from_foreign(value: &RawValue) -> Result<Self, TooDeep> {
         let text = value.get();
-        let mut halves = Vec::new();
-        look_through(text.as_bytes(), &mut halves)?;
-        if halves.is_empty() {
-            return Ok(Self::from_stored(text));
+        let found = look_through(text.as_bytes());
+        if found.depth > NESTING_MAX {
+            return Err(TooDeep);
         }
-        let (mut whole, mut at) = (String::with_capacity(text.len()), 0);
-        for half in halves {
-            whole.push_str(text.get(at..half).unwrap_or_default());
-            whole.push_str("\\ufffd");
-            at = half + ESCAPE_BYTES;
-        }
-        whole.push_str(text.get(at..).unwrap_or_default());
-        Ok(Self::from_stored(&whole))
+        Ok(Self::from_stored(&replaced(text, &found.halves)))
     }
+}
+
+/// The same text of JSON with the replacement character for each escape of half a surrogate pair. What
+/// is no JSON stays none.
+pub fn with_whole_characters(text: &str) -> Cow<'_, str> {
+    if !text.contains("\\u") {
+        return Cow::Borrowed(text);
+    }
+    replaced(text, &look_through(text.as_bytes()).halves)
+}
+
+fn replaced<'a>(text: &'a str, halves: &[usize]) -> Cow<'a, str> {
+    if halves.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let (mut whole, mut at) = (String::with_capacity(text.len()), 0);
+    for half in halves {
+        whole.push_str(text.get(at..*half).unwrap_or_default());
+        whole.push_str("\\ufffd");
+        at = half + ESCAPE_BYTES;
+    }
+    whole.push_str(text.get(at..).unwrap_or_default());
+    Cow::Owned(whole)
 }
 
 /// `\u0000`.
 const ESCAPE_BYTES: usize = 6;
 
+/// What was found in a text.
+#[derive(Default)]
+struct Found {
+    /// The deepest nesting.
+    depth: usize,
+    /// Where the escapes of half a pair begin.
+    halves: Vec<usize>,
+}
+
 /// Measures the depth, and finds the escapes of half a pair.
-fn look_through(bytes: &[u8], halves: &mut Vec<usize>) -> Result<(), TooDeep> {
+fn look_through(bytes: &[u8]) -> Found {
+    let mut found = Found::default();
     let (mut at, mut depth, mut is_inside_string) = (0, 0_usize, false);
     while let Some(byte) = bytes.get(at) {
         let mut step = 1;
         match byte {
             b'"' => is_inside_string = !is_inside_string,
-            b'\\' if is_inside_string => step = escape(bytes, at, halves),
+            b'\\' if is_inside_string => step = escape(bytes, at, &mut found.halves),
             b'{' | b'[' if !is_inside_string => {
                 depth += 1;
-                if depth > NESTING_MAX {
-                    return Err(TooDeep);
-                }
+                found.depth = found.depth.max(depth);
             }
             b'}' | b']' if !is_inside_string => depth = depth.saturating_sub(1),
             _ => {}
         }
         at += step;
     }
-    Ok(())
+    found
 }
 
 /// The length of the escape that begins here, or of two that are one character.

@@ -71,9 +71,9 @@ pub use codec::{
     DecodeError, EncodeError,
     typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
 };
-pub use condition::{Health, Stats};
+pub use condition::{CommitStats, Health, Histogram, Stats};
 pub use erase::{EraseError, run_hash};
-pub use foreign_json::{NESTING_MAX, TooDeep};
+pub use foreign_json::{NESTING_MAX, TooDeep, with_whole_characters};
 pub use integrity::is_damage;
 pub use json::Json;
 pub use keyring::{Keyring, MasterKey};

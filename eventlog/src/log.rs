@@ -10,14 +10,13 @@ use domain::{
     ids::{RunHash, RunId, ThreadId},
     redaction::Redactor,
 };
-use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     append::{Append, AppendError, Appended},
-    backup::{self, BackupError, Manifest},
+    backup::{self, BackupError, BackupRequest, Manifest},
     blob::{self, BlobDigest, BlobError, BlobReader, BlobScope, BlobStats, BlobWriter, Blobs, OverMax},
-    condition::{Condition, Health, Stats},
+    condition::{CommitStats, Condition, Health, Stats},
     engine::Engine,
     erase::{EraseError, run_hash},
     keyring::Keyring,
@@ -34,7 +33,7 @@ use crate::{
     store::{EngineStore, LogStore, StoreError, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
-    verify::{self, ExportedHead, Progress, Report, VerifyError, VerifyRequest},
+    verify::{self, ExportedHead, Report, VerifyError, VerifyRequest},
     writer::{AppendRequest, EraseRequest, Request, WRITER_QUEUE, Writer},
 };
 
@@ -311,7 +310,7 @@ impl EventLog {
 
     /// Reads from a cursor on, for ever.
     pub fn subscribe(&self, from: SubscribeFrom) -> Subscription {
-        Subscription::new(self.clone(), self.0.head.clone(), from)
+        Subscription::new(self.clone(), self.0.head.clone(), self.0.condition.subscriber(), from)
     }
 
     /// Where the log ends, as proof for later that it went so far.
@@ -327,19 +326,13 @@ impl EventLog {
         verify::verify_live(engine, store.keyring(), store.head()?, self.0.blobs.as_deref(), request)
     }
 
-    /// Copies the log up to its present head into a new folder, with its keys, while others read and
-    /// write. It takes as long as reading the whole log: call it outside of async code.
-    pub fn back_up(
-        &self,
-        target: &Path,
-        taken_at: Timestamp,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Manifest, BackupError> {
+    /// Copies the log up to its present head into a new folder, with its keys and the files of
+    /// threads, while others read and write. It takes as long as reading the whole log: call it outside of async code.
+    pub fn back_up(&self, target: &Path, request: BackupRequest<'_>) -> Result<Manifest, BackupError> {
         let store = self.store()?;
         let engine = store.engine().ok_or(BackupError::Unsupported)?;
         let head = store.head()?;
-        let blobs = self.0.blobs.as_deref();
-        backup::copy(engine, store.keyring(), head, blobs, target, taken_at, progress)
+        backup::copy(engine, store.keyring(), head, self.0.blobs.as_deref(), target, request)
     }
 
     /// Whether the log takes writes.
@@ -360,7 +353,12 @@ impl EventLog {
     /// Figures since the log was opened.
     pub fn stats(&self) -> Stats {
         let waiting = self.0.queue.as_ref().map_or(0, |queue| queue.max_capacity() - queue.capacity());
-        self.0.condition.stats(waiting as u64)
+        self.0.condition.stats(waiting as u64, WRITER_QUEUE as u64)
+    }
+
+    /// How commits were distributed since the log was opened.
+    pub fn commit_stats(&self) -> CommitStats {
+        self.0.condition.commit_stats()
     }
 
     /// Writes into the lock where this process listens, for whoever finds the folder held.

@@ -272,7 +272,7 @@ impl Planner {
 }
 
 /// Encodes an event, hashes it, and puts the hash into both.
-fn store_event(
+pub(crate) fn store_event(
     mut event: RecordedEvent,
     hashes: EventHashes,
     previous: &Hash,

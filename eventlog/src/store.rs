@@ -31,6 +31,7 @@ use crate::{
 };
 
 mod engine_store;
+mod far;
 mod faulty;
 
 pub use engine_store::EngineStore;

@@ -3,7 +3,7 @@
 //! The live channel only says that there is more; the log is the truth. So a slow reader costs a
 //! re-read and never a gap, and nothing is seen before it is durable.
 
-use std::collections::VecDeque;
+use std::{collections::VecDeque, sync::Arc};
 
 use tokio::sync::watch;
 
@@ -41,11 +41,18 @@ pub struct Subscription {
     head: watch::Receiver<Position>,
     cursor: SubscribeFrom,
     buffer: VecDeque<RecordedEvent>,
+    /// It is counted among those that follow the log.
+    _subscriber: Arc<()>,
 }
 
 impl Subscription {
-    pub(crate) fn new(log: EventLog, head: watch::Receiver<Position>, from: SubscribeFrom) -> Self {
-        Self { log, head, cursor: from, buffer: VecDeque::new() }
+    pub(crate) fn new(
+        log: EventLog,
+        head: watch::Receiver<Position>,
+        subscriber: Arc<()>,
+        from: SubscribeFrom,
+    ) -> Self {
+        Self { log, head, cursor: from, buffer: VecDeque::new(), _subscriber: subscriber }
     }
 
     /// The next event; waits until there is one. Nothing is lost when the call is cancelled.

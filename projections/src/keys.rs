@@ -14,16 +14,15 @@
 //! | 10   | thread, delegation         | card head               | cards   |
 //! | 11   | thread, delegation, seq    | card part               | cards   |
 //! | 12   | thread, hash of run and task | newest delegation id    | cards   |
-//! | 20   | thread, seq, hash of run   | nothing: it is in the feed | messages |
-//! | 21   | thread, seq, hash of run   | nothing: it is shown    | messages |
-//! | 22   | thread, hash of run, seq   | its number in the run   | messages |
-//! | 23   | thread, hash of run, seq   | nothing: it is an answer | messages |
-//! | 24   | thread, hash of run        | messages of the run     | messages |
+//! | 20   | thread, seq                | nothing: it is a message that is shown | messages |
+//! | 21   | thread, seq                | nothing: it is a message that is hidden | messages |
+//! | 22   | thread, hash of run, seq   | its number, and the last answer | messages |
+//! | 23   | thread, hash of run        | the same of its last message | messages |
 //! | 25   | thread, hash of run        | the lead's model        | usage   |
 //! | 26   | thread, hash of run, delegation | a subagent's model and type | usage |
 //! | 27   | thread, hash of run, hash of day, model and caller | calls and tokens | usage |
-//! | 28   | thread, seq, hash of run   | cap                     | caps    |
-//! | 29   | thread, seq, hash of run   | receipt                 | receipts |
+//! | 28   | thread, seq                | cap                     | caps    |
+//! | 29   | thread, seq                | receipt                 | receipts |
 //! | 30   | thread, hash of run, seq   | nothing: there is one   | receipts |
 //!
 //! The first byte of each key is its kind. Names end with a zero byte, which none of them
@@ -77,11 +76,10 @@ pub(crate) enum KeyKind {
     CardHead = 10,
     CardPart = 11,
     CardOfTask = 12,
-    Message = 20,
-    VisibleMessage = 21,
+    VisibleMessage = 20,
+    HiddenMessage = 21,
     MessageOfRun = 22,
-    Answer = 23,
-    RunMessages = 24,
+    RunMessages = 23,
     LeadModel = 25,
     SubagentModel = 26,
     UsageCell = 27,
@@ -218,11 +216,10 @@ impl KeyWriter {
         KeyRange::after(&first.0, &self.0)
     }
 
-    /// Those of them that go on with a number from `first` to `last`, both included.
+    /// Those of them that end with a number from `first` to `last`, both included.
     pub(crate) fn range_within(&self, first: u64, last: u64) -> KeyRange {
         let first = [self.0.as_slice(), &first.to_be_bytes()].concat();
-        // Above whatever may follow the number: hashes are hexadecimal.
-        let last = [self.0.as_slice(), &last.to_be_bytes(), &[u8::MAX]].concat();
+        let last = [self.0.as_slice(), &last.to_be_bytes()].concat();
         KeyRange::between(&first, &last)
     }
 

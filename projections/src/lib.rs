@@ -7,6 +7,7 @@
 //! This crate must not know how anything happens, and writes nothing that could not be made again.
 
 pub mod as_of;
+mod card_replay;
 mod checkpoint;
 mod event_page;
 mod follow;
@@ -14,6 +15,7 @@ mod health;
 mod keys;
 mod projections;
 mod rebuild;
+mod replay;
 mod rows;
 mod runner;
 mod sealing;
@@ -26,6 +28,7 @@ mod wait;
 mod tests;
 
 pub use self::{
+    card_replay::{CardReplay, CardState, InvalidPace, Pace},
     event_page::{EventQuery, event_page},
     health::{Parked, ViewHealth},
     projections::{OpenError, Projections},
@@ -33,11 +36,13 @@ pub use self::{
         Difference, LastRebuild, RebuildError, RebuildOutcome, RebuildPhase, RebuildProgress, RebuildRequest,
         Turn, WatchRebuild,
     },
+    replay::ThreadReplay,
     runner::CatchUpError,
     store::RowError,
     views::{
         caps::{CapFilter, CapRow},
         card::TaskRef,
+        definitions::{RunDefinition, definitions_of_run},
         listing::{Listed, Listing},
         messages::{Feed, FeedError, FeedPage, FeedQuery},
         receipts::{ReceiptFilter, ReceiptRow},

@@ -2,6 +2,7 @@
 
 pub(crate) mod caps;
 pub(crate) mod card;
+pub(crate) mod definitions;
 pub(crate) mod ledger;
 pub(crate) mod listing;
 pub(crate) mod messages;

@@ -35,6 +35,7 @@ mod testing;
 mod thread_history;
 mod tool_work;
 pub mod tools;
+pub mod upkeep;
 
 pub use admission::{AdmissionLimits, Capacity};
 pub use clock::{Clock, SystemClock};

@@ -210,7 +210,7 @@ pub enum EraseError {
         thread_id: ThreadId,
         /// What is wrong.
         #[source]
-        source: eventlog::EraseError,
+        source: Box<eventlog::EraseError>,
     },
     /// The thread's folders could not be removed. Its events can no longer be read.
     #[error("removing the folders of thread {thread_id}")]

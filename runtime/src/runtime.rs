@@ -11,7 +11,7 @@ pub use self::erase::{Erase, Erasing, enforce as enforce_erasures};
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use domain::{
-    definition::Registry,
+    definition::{Registry, Resolved},
     event::RunStatus,
     ids::{RunId, ThreadId},
     run::Run,
@@ -39,6 +39,7 @@ use crate::{
     thread_history::ThreadHistory,
     tool_work::ToolWork,
     tools::Toolbox,
+    upkeep::Upkeep,
 };
 
 /// What a runtime is made of.
@@ -69,6 +70,7 @@ pub struct Runtime {
     /// One request at a time for each thread, so that two erasures of the same are one.
     erasing: Locks<ThreadId>,
     jobs: erase::Jobs,
+    upkeep: Upkeep,
 }
 
 impl Runtime {
@@ -91,6 +93,13 @@ impl Runtime {
         toolbox: Toolbox,
     ) -> Self {
         let config = parts.config;
+        let upkeep = Upkeep::new(
+            parts.log.clone(),
+            &parts.data_folder,
+            config.backups_folder(),
+            Arc::clone(&parts.clock),
+            Arc::clone(&parts.ids),
+        );
         let gate = config.subagent_runtime;
         let limits = AdmissionLimits { max_running: gate.max_running, queue_capacity: gate.queue_capacity };
         let max_total_per_run = config.subagents.max_total_per_run;
@@ -124,7 +133,13 @@ impl Runtime {
             starting: Locks::default(),
             erasing: Locks::default(),
             jobs: erase::Jobs::default(),
+            upkeep,
         }
+    }
+
+    /// Backups and verifications of the log in use.
+    pub const fn upkeep(&self) -> &Upkeep {
+        &self.upkeep
     }
 
     /// How full the gate for subagents is.
@@ -135,6 +150,18 @@ impl Runtime {
     /// The names of the models, the default one first.
     pub fn models(&self) -> Vec<String> {
         self.services.models.names()
+    }
+
+    /// Every type of subagent with what a delegation to it obeys, in listing order, and whether leads
+    /// may delegate to it here.
+    pub fn subagent_types(&self) -> Vec<(Resolved, bool)> {
+        let (registry, has_shell) = (&self.services.registry, self.services.allows_bash());
+        let types = registry.available(true, None).into_iter().filter_map(|listed| {
+            let name = listed.definition.name.as_str();
+            let is_available = registry.permit(name, has_shell, None).is_ok();
+            Some((registry.resolve(name)?, is_available))
+        });
+        types.collect()
     }
 
     /// How shell lines are confined here, or why there are none.
@@ -160,6 +187,7 @@ impl Runtime {
         self.stop.stop(StopCause::ShuttingDown);
         self.runs.close();
         self.runs.wait().await;
+        self.upkeep.shutdown().await;
     }
 
     /// The run, if this process works on it.

@@ -23,6 +23,7 @@ pub struct Remit {
     folder: tempfile::TempDir,
     /// What stands before the program on the command line.
     before: Vec<String>,
+    environment: Vec<(String, String)>,
 }
 
 /// What came of a command.
@@ -55,7 +56,19 @@ impl Ended {
 impl Remit {
     /// The command at this path.
     pub fn new(program: &str) -> Self {
-        Self { program: PathBuf::from(program), folder: tempfile::tempdir().unwrap(), before: Vec::new() }
+        Self {
+            program: PathBuf::from(program),
+            folder: tempfile::tempdir().unwrap(),
+            before: Vec::new(),
+            environment: Vec::new(),
+        }
+    }
+
+    /// The same command, with this variable in its environment.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
     }
 
     /// The same command, run by another one: these words stand before it.
@@ -91,6 +104,7 @@ impl Remit {
                 command.env_remove(name);
             }
         }
+        command.envs(self.environment.iter().cloned());
         command.env("NO_COLOR", "1").stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -108,7 +122,12 @@ impl Remit {
 
     /// Starts `remit serve` on a free port and waits until it serves.
     pub async fn serve(&self, more: &[&str]) -> Served {
-        let words = [&["serve", "--listen", "127.0.0.1:0"], more].concat();
+        self.serve_on("127.0.0.1:0", more).await
+    }
+
+    /// Starts `remit serve` on this address and waits until it serves.
+    pub async fn serve_on(&self, address: &str, more: &[&str]) -> Served {
+        let words = [&["serve", "--listen", address], more].concat();
         let mut child = self.command(&words).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let mut said = Vec::new();

@@ -8,10 +8,11 @@ use std::{net::SocketAddr, path::PathBuf};
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use domain::ids::{RunId, ThreadId, ToolCallId, UserId};
 use eventlog::BlobDigest;
+use projections::Pace;
 
 pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
-    RestoreArguments, VerifyArguments,
+    ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
 };
 pub(crate) use self::views::{CapsArguments, MessagesArguments, ReceiptsArguments, UsageArguments};
 
@@ -87,6 +88,10 @@ pub(crate) enum Command {
     Messages(MessagesArguments),
     /// Sum up calls, tokens and costs by model, caller, run, thread or day
     Usage(UsageArguments),
+    /// Print events as they are recorded
+    Tail(TailArguments),
+    /// Fold what was recorded up to any event, step through it, or check that it can be made again
+    Replay(ReplayArguments),
     /// Prove that the log is what was recorded: every record, hash, commit and index entry
     Verify(VerifyArguments),
     /// Say what is wrong with a data folder, and what to do
@@ -218,7 +223,8 @@ pub(crate) struct LedgerArguments {
 /// `remit card`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  remit card call_2\n  remit card --run 0193a1b2 --task-id call_2 --as-of 30"
+    after_help = "Examples:\n  remit card call_2\n  remit card --run 0193a1b2 --task-id call_2 --as-of 30\n  \
+                  remit card call_2 --replay --speed 10"
 )]
 pub(crate) struct CardArguments {
     /// Which thread and run.
@@ -230,6 +236,12 @@ pub(crate) struct CardArguments {
     /// As it was when this seq of the thread was the last
     #[arg(long, value_name = "SEQ", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) as_of: Option<u64>,
+    /// Show its states as they happened, one after the other
+    #[arg(long, conflicts_with = "as_of")]
+    pub(crate) replay: bool,
+    /// How fast: 1 is as it was, 10 is ten times as fast, max is without pauses
+    #[arg(long, value_name = "N", requires = "replay", default_value = "1")]
+    pub(crate) speed: Pace,
 }
 
 /// `remit blob`.

@@ -5,6 +5,7 @@ mod bench;
 mod blob;
 mod caps;
 mod card;
+mod card_replay;
 mod demo;
 mod doctor;
 mod erase;
@@ -14,10 +15,12 @@ mod import;
 mod ledger;
 mod messages;
 mod receipts;
+mod replay;
 mod restore;
 mod run;
 mod runs;
 mod serve;
+mod tail;
 mod threads;
 mod usage;
 mod verify;
@@ -41,6 +44,8 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Caps(arguments) => caps::caps(context, &arguments).await,
         Command::Messages(arguments) => messages::messages(context, &arguments).await,
         Command::Usage(arguments) => usage::usage(context, &arguments).await,
+        Command::Tail(arguments) => tail::tail(context, arguments).await,
+        Command::Replay(arguments) => replay::replay(context, &arguments).await,
         Command::Verify(arguments) => verify::verify(context, arguments).await,
         Command::Doctor(arguments) => doctor::doctor(context, &arguments).await,
         Command::Export(arguments) => export::export(context, arguments).await,

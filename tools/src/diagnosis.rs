@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::{failure::Exit, output::program, render::units};
 
+pub(crate) mod server;
 mod trouble;
 
 /// With less, the next journal or table of the log may not fit.
@@ -252,12 +253,16 @@ fn disk(data: &Path) -> Option<Finding> {
             return Some(Finding::warning("disk", format!("its space cannot be measured: {error}"), advice));
         }
     };
+    Some(disk_finding(free))
+}
+
+fn disk_finding(free: u64) -> Finding {
     let found = format!("{} free", units::bytes(free));
-    Some(if free < FREE_BYTES_MIN {
+    if free < FREE_BYTES_MIN {
         Finding::warning("disk", found, "free some space before appends fail")
     } else {
         Finding::ok("disk", found)
-    })
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod render;
 mod screen;
 mod select;
 mod source;
+mod sse_client;
 mod work_bar;
 
 use std::{

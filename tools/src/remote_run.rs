@@ -9,146 +9,44 @@ use domain::{
 };
 use futures::future::BoxFuture;
 use reqwest::Response;
-use tokio::time::Instant;
 
 use crate::{
-    failure::{Exit, Failure, exit_of},
+    failure::{Exit, Failure},
     output::program,
     progress::watch::{Seen, Watched},
     source::Server,
+    sse_client::{Heard, SseClient, field},
 };
-
-/// A frame that is not complete within this is not one of ours: an event's body has 8 MiB at most.
-const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How long a server may be gone before nobody waits for it any more.
 const RECONNECT_MAX: Duration = Duration::from_secs(30);
-/// The wait before the first attempt to connect again; it doubles with each.
-const RECONNECT_WAIT_MIN: Duration = Duration::from_millis(250);
-/// The longest wait between two attempts: somebody watches.
-const RECONNECT_WAIT_MAX: Duration = Duration::from_secs(4);
-
 /// A run that a server works on.
 pub(crate) struct RemoteRun {
     server: Server,
     thread_id: String,
     run_id: String,
-    link: Link,
-    buffer: Vec<u8>,
-    /// The id of the last whole frame: what follows it is asked for after a break.
-    last_id: Option<String>,
-    lost: Option<Lost>,
-    reconnect_max: Duration,
-}
-
-/// The connection. It lives here and not in a future, so that a call of `next` that is cancelled
-/// loses nothing.
-enum Link {
-    /// Before the first attempt, or until the next one.
-    Waiting(Instant),
-    /// An attempt.
-    Connecting(BoxFuture<'static, anyhow::Result<Response>>),
-    /// Events come.
-    Open(Response),
-}
-
-/// The server is gone.
-#[derive(Debug, Clone, Copy)]
-struct Lost {
-    since: Instant,
-    wait: Duration,
+    client: SseClient,
 }
 
 impl RemoteRun {
     /// Follows nothing yet.
     pub(crate) fn new(server: Server, thread_id: &str, run_id: &RunId) -> Self {
-        Self {
-            server,
-            thread_id: thread_id.to_owned(),
-            run_id: run_id.to_string(),
-            link: Link::Waiting(Instant::now()),
-            buffer: Vec::new(),
-            last_id: None,
-            lost: None,
-            reconnect_max: RECONNECT_MAX,
-        }
-    }
-
-    fn connect(&self) -> BoxFuture<'static, anyhow::Result<Response>> {
-        let (server, thread, run) = (self.server.clone(), self.thread_id.clone(), self.run_id.clone());
-        let last_id = self.last_id.clone();
-        Box::pin(async move { server.stream(&thread, &run, last_id.as_deref()).await })
-    }
-
-    /// Reads until there is a whole frame, or something to tell the person.
-    async fn read(&mut self) -> anyhow::Result<Read> {
-        loop {
-            if let Some(frame) = take_frame(&mut self.buffer) {
-                return Ok(Read::Frame(frame));
-            }
-            anyhow::ensure!(self.buffer.len() <= FRAME_BYTES_MAX, "the server sent a frame without an end");
-            match &mut self.link {
-                Link::Waiting(until) => {
-                    tokio::time::sleep_until(*until).await;
-                    self.link = Link::Connecting(self.connect());
-                }
-                Link::Connecting(attempt) => match attempt.await {
-                    Ok(stream) => self.link = Link::Open(stream),
-                    // A server that answers knows better than to be asked again.
-                    Err(error) if exit_of(&error) != Exit::Failed => return Err(error),
-                    Err(error) => {
-                        if let Some(notice) = self.lose(&format!("{error:#}"))? {
-                            return Ok(Read::Notice(notice));
-                        }
-                    }
-                },
-                Link::Open(stream) => match stream.chunk().await {
-                    Ok(Some(chunk)) => {
-                        self.buffer.extend_from_slice(&chunk);
-                        if self.lost.take().is_some() {
-                            return Ok(Read::Notice(format!("connected to {} again", self.server.address())));
-                        }
-                    }
-                    Ok(None) => {
-                        if let Some(notice) = self.lose("the stream ended")? {
-                            return Ok(Read::Notice(notice));
-                        }
-                    }
-                    Err(error) => {
-                        if let Some(notice) = self.lose(&error.to_string())? {
-                            return Ok(Read::Notice(notice));
-                        }
-                    }
-                },
-            }
-        }
-    }
-
-    /// Plans the next attempt, and says so once; gives up when it has taken too long.
-    fn lose(&mut self, why: &str) -> anyhow::Result<Option<String>> {
-        tracing::debug!(why, "lost the stream of the run");
-        // What follows the last whole frame comes again.
-        self.buffer.clear();
-        let now = Instant::now();
-        let (is_first, mut lost) = match self.lost {
-            Some(lost) => (false, lost),
-            None => (true, Lost { since: now, wait: RECONNECT_WAIT_MIN }),
+        let (thread_id, run_id) = (thread_id.to_owned(), run_id.to_string());
+        let (followed, thread, run) = (server.clone(), thread_id.clone(), run_id.clone());
+        let connect = move |last_id: Option<String>| -> BoxFuture<'static, anyhow::Result<Response>> {
+            let (server, thread, run) = (followed.clone(), thread.clone(), run.clone());
+            Box::pin(async move {
+                server.follow(&["threads", &thread, "runs", &run, "stream"], &[], last_id.as_deref()).await
+            })
         };
-        let left = self.reconnect_max.saturating_sub(now.duration_since(lost.since));
-        if left.is_zero() {
-            return Err(self.gave_up().into());
-        }
-        self.link = Link::Waiting(now + lost.wait.min(left));
-        lost.wait = (lost.wait * 2).min(RECONNECT_WAIT_MAX);
-        self.lost = Some(lost);
-        let address = self.server.address();
-        let seconds = self.reconnect_max.as_secs();
-        Ok(is_first.then(|| format!("lost the server at {address}; trying again for {seconds} s")))
+        let client = SseClient::new(server.address(), Some(RECONNECT_MAX), Box::new(connect));
+        Self { server, thread_id, run_id, client }
     }
 
     /// What the run does now nobody here can know, so nothing is said about it but how to find out.
     fn gave_up(&self) -> Failure {
-        let (address, run_id, seconds) = (self.server.address(), &self.run_id, self.reconnect_max.as_secs());
+        let (address, run_id) = (self.server.address(), &self.run_id);
+        let seconds = self.client.reconnect_max.unwrap_or_default().as_secs();
         let (program, option) = (program(), self.server.option());
         let failure =
             format!("lost the server at {address} while watching run {run_id}, for {seconds} s now");
@@ -159,24 +57,16 @@ impl RemoteRun {
     }
 }
 
-/// What was read.
-enum Read {
-    Frame(String),
-    Notice(String),
-}
-
 impl Watched for RemoteRun {
     async fn next(&mut self) -> anyhow::Result<Option<Seen>> {
         loop {
-            let frame = match self.read().await? {
-                Read::Notice(notice) => return Ok(Some(Seen::Notice(notice))),
-                Read::Frame(frame) => frame,
+            let frame = match self.client.next().await? {
+                Heard::Notice(notice) => return Ok(Some(Seen::Notice(notice))),
+                Heard::GaveUp => return Err(self.gave_up().into()),
+                Heard::Frame(frame) => frame,
             };
             if field(&frame, "event:") == Some("end") {
                 return Ok(None);
-            }
-            if let Some(id) = field(&frame, "id:") {
-                self.last_id = Some(id.to_owned());
             }
             if let Some(event) = logged(&frame) {
                 return Ok(Some(Seen::Event(Box::new(event))));
@@ -189,32 +79,25 @@ impl Watched for RemoteRun {
     }
 }
 
-/// The value of a frame's field.
-fn field<'a>(frame: &'a str, name: &str) -> Option<&'a str> {
-    frame.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
-}
-
-/// Takes the first complete frame off the buffer.
-fn take_frame(buffer: &mut Vec<u8>) -> Option<String> {
-    let end = buffer.windows(2).position(|pair| pair == b"\n\n")?;
-    let frame: Vec<u8> = buffer.drain(..end + 2).collect();
-    Some(String::from_utf8_lossy(&frame).into_owned())
-}
-
 /// The event that a frame carries. Frames without an id are not events of the log.
 fn logged(frame: &str) -> Option<Logged> {
     field(frame, "id:")?;
-    let record: EventRecord = serde_json::from_str(field(frame, "data:")?).ok()?;
+    logged_record(&serde_json::from_str(field(frame, "data:")?).ok()?)
+}
+
+/// The fact that a record is about, if this version knows its type.
+pub(crate) fn logged_record(record: &EventRecord) -> Option<Logged> {
     let event = Event::parse(&record.event_type, record.content.get())?.ok()?;
+    let id = |text: &Option<String>| text.clone();
     Some(Logged {
         position: record.position,
         seq: record.seq,
         thread_id: record.thread_id.parse().ok()?,
-        owner: UserId::new(record.user_id).ok()?,
+        owner: UserId::new(record.user_id.clone()).ok()?,
         scope: Scope {
-            run_id: record.run_id.and_then(|id| id.parse().ok()),
-            task_id: record.task_id.and_then(|id| id.parse().ok()),
-            delegation_id: record.delegation_id.and_then(|id| id.parse().ok()),
+            run_id: id(&record.run_id).and_then(|id| id.parse().ok()),
+            task_id: id(&record.task_id).and_then(|id| id.parse().ok()),
+            delegation_id: id(&record.delegation_id).and_then(|id| id.parse().ok()),
         },
         recorded_at: record.recorded_at.parse().ok()?,
         labels: None,
@@ -230,7 +113,10 @@ mod tests {
     };
 
     use super::*;
-    use crate::{failure::explain, render::samples};
+    use crate::{
+        failure::{exit_of, explain},
+        render::samples,
+    };
 
     fn frame(place: usize) -> String {
         let mut record = samples::events().remove(0);
@@ -291,7 +177,7 @@ mod tests {
     async fn a_server_that_stays_away_is_given_up_with_what_to_do() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let mut run = watched(&listener);
-        run.reconnect_max = Duration::from_millis(400);
+        run.client.reconnect_max = Some(Duration::from_millis(400));
         drop(listener);
         assert_eq!(next(&mut run).await.as_deref(), Some("lost the server at"));
         let error = tokio::time::timeout(Duration::from_secs(10), run.next()).await.unwrap().err().unwrap();
@@ -302,16 +188,6 @@ mod tests {
             "{text}"
         );
         assert!(!text.contains("because"), "{text}");
-    }
-
-    #[test]
-    fn frames_are_taken_off_one_by_one() {
-        let mut buffer = b": heartbeat\n\nid: 1\nda".to_vec();
-        assert_eq!(take_frame(&mut buffer).as_deref(), Some(": heartbeat\n\n"));
-        assert_eq!(take_frame(&mut buffer), None);
-        buffer.extend_from_slice(b"ta: x\n\n");
-        assert_eq!(take_frame(&mut buffer).as_deref(), Some("id: 1\ndata: x\n\n"));
-        assert!(buffer.is_empty());
     }
 
     #[test]

@@ -13,14 +13,15 @@ use contracts::wire::{
     run::{Run, RunStatus},
     thread::Thread,
 };
+use domain::event::Logged;
 use eventlog::BlobDigest;
 
 pub(crate) use self::{
     blob::Blob,
-    folder::{Folder, open_log, open_views},
+    folder::{Folder, open_log, open_views, record},
     server::Server,
 };
-use crate::{context::Context, output::program, select::SelectedTask};
+use crate::{context::Context, output::program, remote_run::logged_record, select::SelectedTask};
 
 /// Where answers come from.
 pub(crate) enum Source {
@@ -45,6 +46,15 @@ pub(crate) struct EventsPage {
     pub(crate) after_seq: u64,
     /// Events at most.
     pub(crate) limit: usize,
+}
+
+/// A recorded event: as it is shown, and as the fact that folds take.
+#[derive(Debug, Clone)]
+pub(crate) struct Past {
+    /// The record.
+    pub(crate) record: EventRecord,
+    /// The fact; none where this version does not know it.
+    pub(crate) logged: Option<Logged>,
 }
 
 impl Source {
@@ -135,6 +145,17 @@ impl Source {
         match self {
             Self::Folder(folder) => folder.events(page),
             Self::Server(server) => server.events(page).await,
+        }
+    }
+
+    /// One page of events with the facts in them. Only an empty page says that there are no more.
+    pub(crate) async fn history(&self, page: &EventsPage) -> anyhow::Result<Vec<Past>> {
+        match self {
+            Self::Folder(folder) => folder.history(page),
+            Self::Server(server) => {
+                let past = |record: EventRecord| Past { logged: logged_record(&record), record };
+                Ok(server.events(page).await?.into_iter().map(past).collect())
+            }
         }
     }
 

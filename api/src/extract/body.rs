@@ -105,7 +105,11 @@ fn too_large(bytes_max: usize) -> ApiError {
     ApiError::new(ProblemCode::PayloadTooLarge, detail)
 }
 
+/// Half a surrogate pair stands for no character, and a string cut in the middle of one has it at its
+/// end: it is read as the replacement character.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Answer<T> {
+    let whole = std::str::from_utf8(bytes).map(eventlog::with_whole_characters);
+    let bytes = whole.as_ref().map_or(bytes, |whole| whole.as_bytes());
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let path = error.path().to_string();

@@ -4,7 +4,7 @@ use axum::{
     extract::{FromRequestParts, RawPathParams},
     http::request::Parts,
 };
-use domain::ids::{ErasureId, InvalidId, RunId, ThreadId, ToolCallId};
+use domain::ids::{ErasureId, InvalidId, JobId, RunId, ThreadId, ToolCallId};
 use eventlog::BlobDigest;
 
 use crate::error::{Answer, ApiError};
@@ -46,6 +46,18 @@ pub(crate) struct ErasurePath {
     pub(crate) erasure_id: ErasureId,
 }
 
+/// A backup.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BackupPath {
+    pub(crate) backup_id: JobId,
+}
+
+/// A verification.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct VerificationPath {
+    pub(crate) verification_id: JobId,
+}
+
 /// Ids that can be read from a path.
 pub(crate) trait FromPath: Sized {
     /// Reads and checks the ids.
@@ -73,6 +85,18 @@ impl FromPath for BlobPath {
 impl FromPath for ErasurePath {
     fn from_path(params: &RawPathParams) -> Answer<Self> {
         Ok(Self { erasure_id: id(params, "erasure_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for BackupPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { backup_id: id(params, "backup_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for VerificationPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { verification_id: id(params, "verification_id", |text| text.parse())? })
     }
 }
 

@@ -8,10 +8,11 @@ use std::ops::RangeInclusive;
 
 use axum::{extract::FromRequestParts, http::request::Parts};
 use domain::{
-    ids::{RunId, ToolCallId},
+    ids::{RunId, ThreadId, ToolCallId},
     limits::{EVENTS_PAGE_DEFAULT, EVENTS_PAGE_RANGE},
 };
 use eventlog::{Position, Seq};
+use projections::{InvalidPace, Pace};
 
 use self::parameters::Parameters;
 pub(crate) use self::{
@@ -71,9 +72,8 @@ impl FromQuery for EventsQuery {
     const NAMES: &'static [&'static str] = &["event_types", "task_id", "limit", "after_seq"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
-        let types = parameters.text("event_types").filter(|list| !list.is_empty());
         Ok(Self {
-            event_types: types.map(|list| list.split(',').map(str::to_owned).collect()),
+            event_types: event_types(parameters),
             task_id: parameters.id("task_id", ToolCallId::new)?,
             limit: events_limit(parameters)?,
             after: parameters.seq("after_seq")?.unwrap_or(Seq::ZERO),
@@ -81,21 +81,77 @@ impl FromQuery for EventsQuery {
     }
 }
 
-/// A page of the whole log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A part of the whole log.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogQuery {
     /// Exclusive.
-    pub(crate) after: Position,
-    /// Rows at most.
+    pub(crate) after: LogStart,
+    /// Rows at most; a stream has no end.
     pub(crate) limit: usize,
+    /// Which events.
+    pub(crate) filter: LogFilter,
+}
+
+/// Where a reader of the whole log begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LogStart {
+    /// After this position.
+    After(Position),
+    /// After what is there now.
+    Head,
+}
+
+/// Which events of the whole log are wanted. The default wants all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct LogFilter {
+    pub(crate) thread_id: Option<ThreadId>,
+    pub(crate) run_id: Option<RunId>,
+    /// The provider's id, or a delegation's.
+    pub(crate) task_id: Option<ToolCallId>,
+    pub(crate) event_types: Option<Vec<String>>,
 }
 
 impl FromQuery for LogQuery {
-    const NAMES: &'static [&'static str] = &["after_position", "limit"];
+    const NAMES: &'static [&'static str] =
+        &["after_position", "limit", "thread_id", "run_id", "task_id", "event_types"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
-        let after = parameters.number("after_position", 0..=u64::MAX)?.unwrap_or(0);
-        Ok(Self { after: Position::new(after), limit: events_limit(parameters)? })
+        let after = match parameters.text("after_position") {
+            Some("head") => LogStart::Head,
+            Some(_) | None => {
+                let after = parameters.number("after_position", 0..=u64::MAX)?.unwrap_or(0);
+                LogStart::After(Position::new(after))
+            }
+        };
+        let filter = LogFilter {
+            thread_id: parameters.id("thread_id", ThreadId::new)?,
+            run_id: parameters.id("run_id", RunId::new)?,
+            task_id: parameters.id("task_id", ToolCallId::new)?,
+            event_types: event_types(parameters),
+        };
+        Ok(Self { after, limit: events_limit(parameters)?, filter })
+    }
+}
+
+/// The list is split at commas and not trimmed; an empty one wants all.
+fn event_types(parameters: &Parameters) -> Option<Vec<String>> {
+    let types = parameters.text("event_types").filter(|list| !list.is_empty());
+    types.map(|list| list.split(',').map(str::to_owned).collect())
+}
+
+/// How fast a card is replayed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ReplayQuery {
+    pub(crate) pace: Pace,
+}
+
+impl FromQuery for ReplayQuery {
+    const NAMES: &'static [&'static str] = &["speed"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        let pace = parameters.text("speed").map(str::parse).transpose();
+        let pace = pace.map_err(|_: InvalidPace| ApiError::invalid("speed", InvalidPace::RULE))?;
+        Ok(Self { pace: pace.unwrap_or_default() })
     }
 }
 

@@ -1,8 +1,9 @@
 //! One frame as bytes.
 
 use axum::body::Bytes;
-use domain::ids::{RunId, ThreadId};
-use eventlog::RecordedEvent;
+use contracts::wire::card::Card;
+use domain::ids::{DelegationId, RunId, ThreadId};
+use eventlog::{Position, RecordedEvent};
 use serde_json::json;
 
 use crate::{convert, error::Answer};
@@ -38,6 +39,27 @@ pub(super) fn event(event: &RecordedEvent) -> Answer<Bytes> {
     let record = convert::event::to_text(event)?;
     let name = if OUR_NAMES.contains(&event.event_type.as_str()) { RECORD } else { &event.event_type };
     Ok(Bytes::from(format!("id: {}\n{}", event.position, text(name, &record))))
+}
+
+/// The first frame of the whole log: what follows comes after this position.
+pub(super) fn log_metadata(position: Position) -> Bytes {
+    Bytes::from(format!("id: {position}\n{}", text("metadata", &json!({"position": position}).to_string())))
+}
+
+/// A comment that also says how far a quiet stream has come. It is no event.
+pub(super) fn heartbeat_at(position: Position) -> Bytes {
+    Bytes::from(format!(": heartbeat\nid: {position}\n\n"))
+}
+
+/// The first frame of a card's replay.
+pub(super) fn card_metadata(delegation_id: DelegationId) -> Bytes {
+    frame("metadata", &json!({"delegation_id": delegation_id}).to_string())
+}
+
+/// One state of a card, after the event at this position.
+pub(super) fn card(position: u64, card: &Card) -> Result<Bytes, serde_json::Error> {
+    let data = serde_json::to_string(card)?;
+    Ok(Bytes::from(format!("id: {position}\n{}", text("card", &data))))
 }
 
 fn frame(name: &str, data: &str) -> Bytes {

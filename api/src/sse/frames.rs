@@ -8,13 +8,13 @@ use eventlog::{ReadError, RecordedEvent};
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
 
 use super::{
-    frame,
+    FrameSource, frame,
     run_feed::{self, RunFeed},
 };
 use crate::{on_disconnect::CancelOnDrop, shutdown::Shutdown};
 
 /// How long a stream may be silent: proxies close idle connections after 30 to 60 seconds.
-const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// What a stream needs besides its feed.
 pub(crate) struct Opening {
@@ -50,6 +50,12 @@ enum Next {
     Erased,
     Nothing,
     Stop,
+}
+
+impl FrameSource for Frames {
+    async fn next_frame(&mut self) -> Option<Bytes> {
+        self.next().await
+    }
 }
 
 impl Frames {

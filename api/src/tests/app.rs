@@ -135,9 +135,11 @@ impl App {
 
     fn over(log: EventLog, scenario: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        let mut config = Config::default();
+        config.log.path = folder.path().join("data");
         let runtime = Runtime::new(RuntimeParts {
             log: log.clone(),
-            config: Config::default(),
+            config,
             models: Models::of(OfflineModel::from_yaml("offline", scenario).unwrap()),
             data_folder: folder.path().to_owned(),
             clock: Arc::new(SystemClock),

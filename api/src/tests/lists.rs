@@ -106,6 +106,28 @@ async fn receipts_are_those_of_the_cards() {
     app.get("/api/threads/t/receipts?outcome=good").await.check_problem(422, "invalid", "ok, error, denied");
 }
 
+#[tokio::test]
+async fn the_types_of_subagent_are_listed_and_frozen_with_a_run() {
+    let app = App::new();
+    let now = app.get("/api/subagents").await.json();
+    let first = &now[0];
+    assert_eq!((&first["name"], &first["source"]), (&json!("general-purpose"), &json!("built_in")));
+    assert_eq!((&first["max_turns"], &first["timeout_seconds"]), (&json!(150), &json!(1_800)));
+    assert_eq!((&first["model"], &first["available"]), (&json!("inherit"), &json!(true)));
+    assert_eq!(first["token_budget"]["max_tokens"], 2_000_000);
+    assert_eq!((&first["tools"], &now[1]["name"]), (&Value::Null, &json!("bash")));
+    app.thread("t").await;
+    let run = app.run("t").await;
+    let path = format!("/api/threads/t/runs/{}/subagents", run["run_id"].as_str().unwrap());
+    let frozen = app.get(&path).await.json();
+    assert_eq!(frozen[0], *first);
+    assert_eq!(frozen.as_array().unwrap().len(), now.as_array().unwrap().len());
+    app.get(&format!("{path}?as_of=1")).await.check_problem(404, "not_found", "not found");
+    app.get(&format!("{path}?as_of=999")).await.check_problem(409, "stale", "not yet at 999");
+    app.get("/api/threads/t/runs/nowhere/subagents").await.check_problem(404, "not_found", "Run nowhere");
+    app.get("/api/subagents?x=1").await.check_problem(422, "invalid", "unknown query parameter");
+}
+
 // Field reports 25 and 69: how far a delegation has got is known by its id, at any moment.
 #[tokio::test]
 async fn the_state_of_a_delegation_is_its_card_without_the_steps() {

@@ -1,14 +1,12 @@
 //! Copying what is stored up to a position, while others write behind it.
 
-use std::path::Path;
-
-use jiff::Timestamp;
+use std::{ops::ControlFlow, path::Path};
 
 use super::{
-    BackupError, COMMITS_FILE, EVENTS_FILE, FileEntry, IDEMPOTENCY_FILE, KEYS_FILE, MASTER_FILE, Manifest,
-    MasterKeyPlace,
+    BackupError, BackupRequest, COMMITS_FILE, EVENTS_FILE, FileEntry, IDEMPOTENCY_FILE, KEYS_FILE,
+    MASTER_FILE, Manifest, MasterKeyPlace,
     entries::{self, EntryWriter},
-    io_error, manifest,
+    io_error, manifest, thread_files,
     unfinished::Unfinished,
 };
 use crate::{
@@ -35,9 +33,9 @@ pub(crate) fn copy(
     head: Head,
     blobs: Option<&Blobs>,
     target: &Path,
-    taken_at: Timestamp,
-    progress: &mut dyn FnMut(Progress),
+    request: BackupRequest<'_>,
 ) -> Result<Manifest, BackupError> {
+    let BackupRequest { taken_at, threads, progress } = request;
     let unfinished = Unfinished::begin(target)?;
     let folder = &unfinished.folder;
     let events = copy_events(engine, head, folder, progress)?;
@@ -50,6 +48,9 @@ pub(crate) fn copy(
             let key_use = keys::idempotency::decode_value(value).map_err(damaged("an idempotency key"))?;
             Ok(key_use.first <= head.position)
         })?;
+    let copied = Progress { position: head.position, head: head.position };
+    let mut may_go_on = || progress(copied);
+    let threads = threads.map(|from| thread_files::copy(from, folder, &mut may_go_on)).transpose()?;
     if let Some(blobs) = blobs {
         blob::copy::copy(blobs.data(), folder).map_err(io_error("copy the blobs to", folder))?;
     }
@@ -57,6 +58,7 @@ pub(crate) fn copy(
     let (master_key, keys) = copy_keys(keyring, folder)?;
     let mut files = vec![events, commits, idempotency];
     files.extend(keys);
+    let threads = threads.map(|copied| copied.finish(folder, keyring)).transpose()?;
     let manifest = Manifest {
         format: manifest::FORMAT,
         log_format: format::FORMAT_VERSION,
@@ -67,6 +69,7 @@ pub(crate) fn copy(
         taken_at,
         master_key,
         files,
+        threads,
     };
     manifest.write(folder)?;
     unfinished.finish()?;
@@ -78,7 +81,7 @@ fn copy_events(
     engine: &Engine,
     head: Head,
     folder: &Path,
-    progress: &mut dyn FnMut(Progress),
+    progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<FileEntry, BackupError> {
     let mut out = EntryWriter::create(folder, EVENTS_FILE)?;
     let (mut position, mut log_chain) = (Position::ZERO, chain::START);
@@ -101,7 +104,9 @@ fn copy_events(
             out.put(&key, &record)?;
             position = position.next();
         }
-        progress(Progress { position, head: head.position });
+        if progress(Progress { position, head: head.position }).is_break() {
+            return Err(BackupError::Stopped);
+        }
     }
     if log_chain != head.chain {
         return Err(BackupError::LogDamaged(Damage { position, kind: DamageKind::ChainDiffers }));

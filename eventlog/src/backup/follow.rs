@@ -3,7 +3,7 @@
 
 use std::{collections::HashMap, path::Path};
 
-use super::{BackupError, COMMITS_FILE, EVENTS_FILE, Manifest, entries, entries::EntryReader};
+use super::{BackupError, COMMITS_FILE, EVENTS_FILE, Manifest, entries, entries::EntryReader, thread_files};
 use crate::{
     chain::{self, Hash},
     codec::record::{self, HASH_BYTES, Outline},
@@ -40,6 +40,7 @@ pub fn verify_backup(folder: &Path, request: VerifyRequest<'_>) -> Result<Report
     for file in manifest.files.iter().filter(|file| ![EVENTS_FILE, COMMITS_FILE].contains(&&*file.name)) {
         entries::check(folder, file)?;
     }
+    thread_files::check(folder, &manifest)?;
     let mut measure = Measure(0);
     let tails = match follow(folder, &manifest, &mut measure, request) {
         Ok(tails) => tails,

@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{BackupError, FILES, MASTER_FILE, io_error};
+use super::{BackupError, FILES, MASTER_FILE, ThreadFiles, io_error};
 use crate::{
     chain::Hash,
     format::{self, FormatError},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The format of backups that this program writes, and the last that it reads.
-pub(super) const FORMAT: u32 = 1;
+pub(super) const FORMAT: u32 = 2;
 const MANIFEST_FILE: &str = "manifest.json";
 
 /// What a backup holds.
@@ -42,8 +42,11 @@ pub struct Manifest {
     pub taken_at: Timestamp,
     /// Where the master key is.
     pub master_key: MasterKeyPlace,
-    /// The files.
+    /// The files of the log.
     pub files: Vec<FileEntry>,
+    /// The files of threads; absent when they were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<ThreadFiles>,
 }
 
 /// Where the master key of a backup is.

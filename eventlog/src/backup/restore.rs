@@ -6,7 +6,7 @@ use super::{
     BackupError, IDEMPOTENCY_FILE, KEYS_FILE, MASTER_FILE, Manifest, MasterKeyPlace,
     entries::{self, EntryReader},
     follow::{self, Visitor},
-    io_error,
+    io_error, thread_files,
     unfinished::Unfinished,
 };
 use crate::{
@@ -37,6 +37,7 @@ pub fn restore(
     let unfinished = Unfinished::begin(data)?;
     copy_keys(backup, &manifest, &unfinished.folder)?;
     write_log(backup, &manifest, &unfinished.folder, progress)?;
+    thread_files::restore(backup, &manifest, &unfinished.folder)?;
     blob::copy::copy(backup, &unfinished.folder).map_err(io_error("copy the blobs from", backup))?;
     note_head(&manifest, &unfinished.folder)?;
     let request = VerifyRequest { exported: Some(manifest.head().into()), progress: Some(progress) };

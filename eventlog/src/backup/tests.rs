@@ -42,7 +42,12 @@ async fn filled(options: Options) -> (tempfile::TempDir, EventLog) {
 }
 
 fn back_up(log: &EventLog, target: &Path) -> Manifest {
-    log.back_up(target, sample::time(), &mut nothing).unwrap()
+    try_to_back_up(log, target).unwrap()
+}
+
+fn try_to_back_up(log: &EventLog, target: &Path) -> Result<Manifest, BackupError> {
+    let progress = &mut |_| ControlFlow::Continue(());
+    log.back_up(target, BackupRequest { taken_at: sample::time(), threads: None, progress })
 }
 
 fn restore_to(backup: &Path, data: &Path) -> Result<crate::Report, BackupError> {
@@ -199,7 +204,7 @@ async fn a_place_that_is_taken_is_refused() {
     let backup = folder.path().join("backup");
     fs::create_dir(&backup).unwrap();
     back_up(&log, &backup);
-    let refused = log.back_up(&backup, sample::time(), &mut nothing).unwrap_err();
+    let refused = try_to_back_up(&log, &backup).unwrap_err();
     assert!(matches!(refused, BackupError::NotEmpty { .. }), "{refused}");
     let data = folder.path().join("data");
     assert!(matches!(restore_to(&backup, &data), Err(BackupError::NotEmpty { .. })));
@@ -209,7 +214,7 @@ async fn a_place_that_is_taken_is_refused() {
     assert_eq!(fs::read(&file).unwrap(), b"mine");
     let none = folder.path().join("none");
     assert!(matches!(restore_to(&none, &folder.path().join("x")), Err(BackupError::NoBackup { .. })));
-    let memory = sample::memory_log().back_up(&none, sample::time(), &mut nothing).unwrap_err();
+    let memory = try_to_back_up(&sample::memory_log(), &none).unwrap_err();
     assert!(matches!(memory, BackupError::Unsupported), "{memory}");
     let mut left: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -270,7 +275,7 @@ async fn a_backup_that_was_changed_is_named() {
         }
     };
     check(&backup, manifest("{", ""), "is not one that `remit backup` wrote");
-    check(&backup, manifest("\"format\": 1", "\"format\": 2"), "the backup has format 2");
+    check(&backup, manifest("\"format\": 2", "\"format\": 3"), "the backup has format 3");
     check(&backup, manifest("\"log_format\": 2", "\"log_format\": 9"), "could not use the log");
     check(&backup, manifest("\"position\": 100", "\"position\": 99"), "another number of events");
     check(&backup, manifest("\"commits\": 60", "\"commits\": 61"), "another number of commits");

@@ -1,5 +1,7 @@
 //! Both engines against an ordered map.
 
+mod space;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -72,9 +72,12 @@ impl MasterKey {
 }
 
 fn read(path: &Path) -> Result<SecretKey, OpenError> {
-    let io_error = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => OpenError::MasterKeyMissing { path: path.to_owned() },
-        _ => OpenError::Io { action: "read the master key", path: path.to_owned(), source },
+    let io_error = |source: io::Error| {
+        if source.kind() == io::ErrorKind::NotFound {
+            OpenError::MasterKeyMissing { path: path.to_owned() }
+        } else {
+            OpenError::Io { action: "read the master key", path: path.to_owned(), source }
+        }
     };
     let text = zeroize::Zeroizing::new(fs::read(path).map_err(io_error)?);
     if fs::metadata(path).map_err(io_error)?.permissions().mode() & OTHERS != 0 {

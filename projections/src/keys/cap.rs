@@ -2,15 +2,14 @@
 
 use domain::ids::ThreadId;
 
-use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
+use super::{KeyKind, KeyReader, KeyWriter, RowKey};
 use crate::views::caps::CapRow;
 
-/// Kind 28: thread, seq, hash of run → cap.
+/// Kind 28: thread, seq → cap.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CapKey {
     pub(crate) thread_id: ThreadId,
     pub(crate) seq: u64,
-    pub(crate) run: NameHash,
 }
 
 impl CapKey {
@@ -27,10 +26,10 @@ impl RowKey for CapKey {
     type Row = CapRow;
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).number(self.seq).hash(&self.run);
+        parts.name(self.thread_id.as_str()).number(self.seq);
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
-        Some(Self { thread_id: parts.thread()?, seq: parts.number()?, run: parts.hash()? })
+        Some(Self { thread_id: parts.thread()?, seq: parts.number()? })
     }
 }

@@ -5,12 +5,11 @@ use domain::ids::ThreadId;
 use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
 use crate::views::receipts::ReceiptRow;
 
-/// Kind 29: thread, seq, hash of run → receipt.
+/// Kind 29: thread, seq → receipt.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ReceiptKey {
     pub(crate) thread_id: ThreadId,
     pub(crate) seq: u64,
-    pub(crate) run: NameHash,
 }
 
 impl ReceiptKey {
@@ -27,11 +26,11 @@ impl RowKey for ReceiptKey {
     type Row = ReceiptRow;
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).number(self.seq).hash(&self.run);
+        parts.name(self.thread_id.as_str()).number(self.seq);
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
-        Some(Self { thread_id: parts.thread()?, seq: parts.number()?, run: parts.hash()? })
+        Some(Self { thread_id: parts.thread()?, seq: parts.number()? })
     }
 }
 

@@ -10,7 +10,7 @@ use super::{
     card::{CardHeadKey, CardOfTaskKey, CardPartKey},
     checkpoint::{CheckpointKey, ParkedKey},
     ledger::{LedgerEntryKey, LedgerOfRunKey, LedgerOrderKey},
-    message::{AnswerKey, MessageKey, MessageOfRunKey, RunMessagesKey, VisibleMessageKey},
+    message::{HiddenMessageKey, MessageOfRunKey, RunMessagesKey, VisibleMessageKey},
     receipt::{ReceiptKey, ReceiptOfRunKey},
     run::{RunKey, RunOrderKey},
     thread::{ThreadKey, ThreadRunKey},
@@ -76,10 +76,9 @@ proptest! {
             &a,
             &b,
         );
-        check(|p| MessageKey { thread_id: p.thread(), seq: p.number, run: p.run() }, &a, &b);
-        check(|p| VisibleMessageKey { thread_id: p.thread(), seq: p.number, run: p.run() }, &a, &b);
+        check(|p| VisibleMessageKey { thread_id: p.thread(), seq: p.number }, &a, &b);
+        check(|p| HiddenMessageKey { thread_id: p.thread(), seq: p.number }, &a, &b);
         check(|p| MessageOfRunKey { thread_id: p.thread(), run: p.run(), seq: p.number }, &a, &b);
-        check(|p| AnswerKey { thread_id: p.thread(), run: p.run(), seq: p.number }, &a, &b);
         check(|p| RunMessagesKey { thread_id: p.thread(), run: p.run() }, &a, &b);
         check(|p| LeadModelKey { thread_id: p.thread(), run: p.run() }, &a, &b);
         check(
@@ -92,8 +91,8 @@ proptest! {
             &a,
             &b,
         );
-        check(|p| CapKey { thread_id: p.thread(), seq: p.number, run: p.run() }, &a, &b);
-        check(|p| ReceiptKey { thread_id: p.thread(), seq: p.number, run: p.run() }, &a, &b);
+        check(|p| CapKey { thread_id: p.thread(), seq: p.number }, &a, &b);
+        check(|p| ReceiptKey { thread_id: p.thread(), seq: p.number }, &a, &b);
         check(|p| ReceiptOfRunKey { thread_id: p.thread(), run: p.run(), seq: p.number }, &a, &b);
         check(
             |p| {

@@ -4,12 +4,12 @@ use domain::{
     event::{Cap, CapAction, CapAxis, Event, Logged, RunEvent, SubagentEvent},
     ids::{DelegationId, RunId, ThreadId, ToolCallId},
 };
-use eventlog::Seq;
+use eventlog::{Seq, engine::Direction};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    keys::{KeyKind, NameHash, cap::CapKey},
+    keys::{KeyKind, cap::CapKey},
     projections::Projections,
     rows::Rows,
     store::RowError,
@@ -91,14 +91,12 @@ pub(crate) struct CapsView;
 
 impl View for CapsView {
     const NAME: &'static str = "caps";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const KINDS: &'static [KeyKind] = &[KeyKind::Cap];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         if let Some(row) = CapRow::of(event) {
-            let thread_id = event.thread_id.clone();
-            let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
-            rows.put(&CapKey { thread_id, seq: event.seq, run }, row);
+            rows.put(&CapKey { thread_id: event.thread_id.clone(), seq: event.seq }, row);
         }
         Ok(())
     }
@@ -116,11 +114,8 @@ impl Projections {
         let snapshot = self.0.store.snapshot();
         let of_thread = CapKey::of_thread(thread_id);
         listing.list(|after: Seq, limit| {
-            let rows = snapshot.page::<CapKey>(
-                &listing.range(&of_thread, after),
-                eventlog::engine::Direction::Forward,
-                limit,
-            )?;
+            let range = listing.range(&of_thread, after);
+            let rows = snapshot.page::<CapKey>(&range, Direction::Forward, limit)?;
             let seen = rows.last().map(|(key, _)| Seq::new(key.seq));
             Ok((rows.into_iter().map(|(_, row)| row).filter(|row| filter.admits(row)).collect(), seen))
         })

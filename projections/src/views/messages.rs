@@ -1,9 +1,9 @@
 //! Message feeds: what was said on a thread and in its runs, page by page (facts §7.2 and §8).
 //!
 //! The log has no order of messages alone, so the view keeps one: marks under the seqs of a thread's
-//! messages, of those that readers are shown, and of each run's. A page is a short range of marks
-//! and the records under them, however long the thread is and however much is hidden in it. Marks
-//! are only ever added, so that an earlier moment is the same range, cut short.
+//! messages, those that readers are shown and those that they are not, and of each run's. A page is a
+//! short range of marks and the records under them, however long the thread is and however much is
+//! hidden in it. Marks are only ever added, so that an earlier moment is the same range, cut short.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +12,13 @@ use domain::{
     feed::FeedMessage,
     ids::{RunId, ThreadId},
 };
-use eventlog::{
-    EventLog, ReadError, RecordedEvent, Seq, StreamId,
-    engine::{Direction, KeyRange},
-};
+use eventlog::{EventLog, ReadError, RecordedEvent, Seq, StreamId, engine::Direction};
+use serde::{Deserialize, Serialize};
 
 use crate::{
     keys::{
         KeyKind, KeyWriter, NameHash, RowKey,
-        message::{AnswerKey, MessageKey, MessageOfRunKey, RunMessagesKey, VisibleMessageKey},
+        message::{HiddenMessageKey, MessageOfRunKey, RunMessagesKey, VisibleMessageKey},
     },
     projections::Projections,
     rows::Rows,
@@ -79,37 +77,40 @@ pub enum FeedError {
     Log(#[from] ReadError),
 }
 
+/// Where the messages of a run stand after one of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(crate) struct MessageMark {
+    /// How many there are.
+    pub(crate) count: u64,
+    /// The seq of the last reply that readers are shown.
+    pub(crate) last_answer: Option<u64>,
+}
+
 /// The view of all feeds.
 pub(crate) struct MessagesView;
 
 impl View for MessagesView {
     const NAME: &'static str = "messages";
-    const VERSION: u32 = 1;
-    const KINDS: &'static [KeyKind] = &[
-        KeyKind::Message,
-        KeyKind::VisibleMessage,
-        KeyKind::MessageOfRun,
-        KeyKind::Answer,
-        KeyKind::RunMessages,
-    ];
+    const VERSION: u32 = 2;
+    const KINDS: &'static [KeyKind] =
+        &[KeyKind::VisibleMessage, KeyKind::HiddenMessage, KeyKind::MessageOfRun, KeyKind::RunMessages];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let Some(message) = FeedMessage::of(event) else { return Ok(()) };
         let (thread_id, seq) = (event.thread_id.clone(), event.seq);
         let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
-        let count = RunMessagesKey { thread_id: thread_id.clone(), run: run.clone() };
-        let mut number = 0;
-        rows.update(&count, |known| {
-            number = known.unwrap_or(0) + 1;
-            Some(number)
+        let of_run = RunMessagesKey { thread_id: thread_id.clone(), run: run.clone() };
+        let mut mark = MessageMark::default();
+        rows.update(&of_run, |known| {
+            mark = known.unwrap_or_default();
+            mark.count += 1;
+            mark.last_answer = if message.is_answer() { Some(seq) } else { mark.last_answer };
+            Some(mark)
         })?;
-        rows.put(&MessageOfRunKey { thread_id: thread_id.clone(), run: run.clone(), seq }, number);
-        rows.put(&MessageKey { thread_id: thread_id.clone(), seq, run: run.clone() }, ());
-        if message.is_visible {
-            rows.put(&VisibleMessageKey { thread_id: thread_id.clone(), seq, run: run.clone() }, ());
-        }
-        if message.is_answer() {
-            rows.put(&AnswerKey { thread_id, run, seq }, ());
+        rows.put(&MessageOfRunKey { thread_id: thread_id.clone(), run, seq }, mark);
+        match message.is_visible {
+            true => rows.put(&VisibleMessageKey { thread_id, seq }, ()),
+            false => rows.put(&HiddenMessageKey { thread_id, seq }, ()),
         }
         Ok(())
     }
@@ -130,20 +131,34 @@ impl FeedQuery {
     /// The seqs of the page and of one message more, where there is one, in the direction of reading.
     fn seqs(&self, snapshot: &Snapshot<'_>) -> Result<Vec<u64>, RowError> {
         let thread_id = &self.thread_id;
+        let visible = || {
+            let of_thread = VisibleMessageKey::of_thread(thread_id);
+            self.marks::<VisibleMessageKey>(snapshot, &of_thread, |key| key.seq)
+        };
         match &self.feed {
+            Feed::Visible => visible(),
             Feed::Whole => {
-                self.marks::<MessageKey>(snapshot, &MessageKey::of_thread(thread_id), |key| key.seq)
-            }
-            Feed::Visible => {
-                let of_thread = VisibleMessageKey::of_thread(thread_id);
-                self.marks::<VisibleMessageKey>(snapshot, &of_thread, |key| key.seq)
+                let of_thread = HiddenMessageKey::of_thread(thread_id);
+                let hidden = self.marks::<HiddenMessageKey>(snapshot, &of_thread, |key| key.seq)?;
+                Ok(self.merged(visible()?, hidden))
             }
             Feed::OfRun(run_id) => {
-                let of_run =
-                    MessageOfRunKey::of_run(thread_id, &NameHash::of_any_run(thread_id, Some(run_id)));
+                let run = NameHash::of_any_run(thread_id, Some(run_id));
+                let of_run = MessageOfRunKey::of_run(thread_id, &run);
                 self.marks::<MessageOfRunKey>(snapshot, &of_run, |key| key.seq)
             }
         }
+    }
+
+    /// Of two lists, each long enough for the page, those that come first in the direction of reading.
+    fn merged(&self, mut seqs: Vec<u64>, more: Vec<u64>) -> Vec<u64> {
+        seqs.extend(more);
+        match self.direction() {
+            Direction::Forward => seqs.sort_unstable(),
+            Direction::Backward => seqs.sort_unstable_by(|one, other| other.cmp(one)),
+        }
+        seqs.truncate(self.limit.saturating_add(1));
+        seqs
     }
 
     fn marks<K: RowKey>(
@@ -182,8 +197,8 @@ impl Projections {
             let runs = snapshot.page::<RunMessagesKey>(&range, Direction::Forward, RUNS_PAGE)?;
             for (key, now) in &runs {
                 count += match as_of {
-                    None => *now,
-                    Some(seq) => number_at(&snapshot, key, seq)?,
+                    None => now.count,
+                    Some(seq) => mark_at(&snapshot, &key.thread_id, &key.run, Some(seq))?.count,
                 };
             }
             match runs.last() {
@@ -203,23 +218,25 @@ impl Projections {
         let snapshot = self.0.store.snapshot();
         let mut answers = BTreeMap::new();
         for run_id in run_ids {
-            let of_run = AnswerKey::of_run(thread_id, &NameHash::of_any_run(thread_id, Some(run_id)));
-            let newest = snapshot.page::<AnswerKey>(&up_to(&of_run, as_of), Direction::Backward, 1)?;
-            answers.extend(newest.first().map(|(key, ())| (run_id.clone(), key.seq)));
+            let run = NameHash::of_any_run(thread_id, Some(run_id));
+            let mark = mark_at(&snapshot, thread_id, &run, as_of)?;
+            answers.extend(mark.last_answer.map(|seq| (run_id.clone(), seq)));
         }
         Ok(answers)
     }
 }
 
-fn up_to(prefix: &KeyWriter, as_of: Option<Seq>) -> KeyRange {
-    prefix.range_within(0, as_of.map_or(u64::MAX, Seq::get))
-}
-
-/// How many messages a run had when this event was the thread's newest: the number of its last one.
-fn number_at(snapshot: &Snapshot<'_>, run: &RunMessagesKey, seq: Seq) -> Result<u64, RowError> {
-    let range = up_to(&MessageOfRunKey::of_run(&run.thread_id, &run.run), Some(seq));
+/// Where the messages of a run stood when this event was the thread's newest: what its last message
+/// says of it.
+fn mark_at(
+    snapshot: &Snapshot<'_>,
+    thread_id: &ThreadId,
+    run: &NameHash,
+    as_of: Option<Seq>,
+) -> Result<MessageMark, RowError> {
+    let range = MessageOfRunKey::of_run(thread_id, run).range_within(0, as_of.map_or(u64::MAX, Seq::get));
     let last = snapshot.page::<MessageOfRunKey>(&range, Direction::Backward, 1)?;
-    Ok(last.first().map_or(0, |(_, number)| *number))
+    Ok(last.first().map(|(_, mark)| *mark).unwrap_or_default())
 }
 
 /// The records under ascending seqs, neighbours in one go, without what was erased meanwhile.

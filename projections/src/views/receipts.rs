@@ -75,15 +75,15 @@ pub(crate) struct ReceiptsView;
 
 impl View for ReceiptsView {
     const NAME: &'static str = "receipts";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
     const KINDS: &'static [KeyKind] = &[KeyKind::Receipt, KeyKind::ReceiptOfRun];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         if let Some(row) = ReceiptRow::of(event) {
             let (thread_id, seq) = (event.thread_id.clone(), event.seq);
             let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
-            rows.put(&ReceiptOfRunKey { thread_id: thread_id.clone(), run: run.clone(), seq }, ());
-            rows.put(&ReceiptKey { thread_id, seq, run }, row);
+            rows.put(&ReceiptOfRunKey { thread_id: thread_id.clone(), run, seq }, ());
+            rows.put(&ReceiptKey { thread_id, seq }, row);
         }
         Ok(())
     }
@@ -130,10 +130,10 @@ fn of_run(
     let run = NameHash::of_any_run(thread_id, Some(run_id));
     let range = listing.range(&ReceiptOfRunKey::of_run(thread_id, &run), after);
     let mut rows = Vec::new();
-    for (ReceiptOfRunKey { thread_id, run, seq }, ()) in
+    for (ReceiptOfRunKey { thread_id, seq, .. }, ()) in
         snapshot.page::<ReceiptOfRunKey>(&range, Direction::Forward, limit)?
     {
-        rows.extend(snapshot.get(&ReceiptKey { thread_id, seq, run })?);
+        rows.extend(snapshot.get(&ReceiptKey { thread_id, seq })?);
     }
     Ok(rows)
 }

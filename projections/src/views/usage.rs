@@ -8,9 +8,11 @@
 mod report;
 
 use domain::{
-    event::{DelegationEvent, Event, LEAD_CALLER, Logged, ModelEvent, RunEvent, SubagentEvent},
+    event::{
+        DelegationEvent, DelegationRequested, Event, LEAD_CALLER, Logged, ModelEvent, RunEvent, SubagentEvent,
+    },
     feed::SUBAGENT_PREFIX,
-    ids::{RunId, ThreadId},
+    ids::{DelegationId, RunId, ThreadId},
     message::{AssistantMessage, Message},
     usage::Usage,
 };
@@ -64,21 +66,20 @@ impl View for UsageView {
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         match &event.event {
             Event::Run(RunEvent::Started(settings)) if started_run(event).is_some() => {
-                let (thread_id, run) = of(event);
+                let Place { thread_id, run } = Place::of(event);
                 rows.put(&LeadModelKey { thread_id, run }, settings.model_name.clone());
             }
-            Event::Delegation(DelegationEvent::Requested(request)) => {
-                let model_name = request.model_name.clone();
-                note_subagent(event, rows, model_name, request.subagent_type.as_str().to_owned());
-            }
+            Event::Delegation(DelegationEvent::Requested(request)) => note_subagent(event, rows, request),
             Event::Model(ModelEvent::AiResponse(Message::Assistant(reply))) => {
-                let call = lead_call(event, rows, reply)?;
-                add(event, rows, call, reply.usage)?;
+                let place = Place::of(event);
+                let call = lead_call(event, rows, &place, reply)?;
+                add(event, rows, place, call, reply.usage)?;
             }
             Event::Subagent(SubagentEvent::Message(captured)) => {
                 if let Some(reply) = captured.message.as_assistant() {
-                    let call = subagent_call(event, rows, reply)?;
-                    add(event, rows, call, reply.usage)?;
+                    let place = Place::of(event);
+                    let call = subagent_call(event, rows, &place, reply)?;
+                    add(event, rows, place, call, reply.usage)?;
                 }
             }
             Event::Run(_)
@@ -100,35 +101,57 @@ struct Call {
     model_name: String,
 }
 
-fn of(event: &Logged) -> (ThreadId, NameHash) {
-    let run = NameHash::of_any_run(&event.thread_id, event.scope.run_id.as_ref());
-    (event.thread_id.clone(), run)
+/// Where a call is counted.
+struct Place {
+    thread_id: ThreadId,
+    run: NameHash,
 }
 
-fn note_subagent(event: &Logged, rows: &mut Rows<'_>, model_name: String, subagent_type: String) {
+impl Place {
+    fn of(event: &Logged) -> Self {
+        let run = NameHash::of_any_run(&event.thread_id, event.scope.run_id.as_ref());
+        Self { thread_id: event.thread_id.clone(), run }
+    }
+
+    fn key_of(&self, delegation_id: DelegationId) -> SubagentModelKey {
+        SubagentModelKey { thread_id: self.thread_id.clone(), run: self.run.clone(), delegation_id }
+    }
+}
+
+fn note_subagent(event: &Logged, rows: &mut Rows<'_>, request: &DelegationRequested) {
     if let Some(delegation_id) = event.scope.delegation_id {
-        let (thread_id, run) = of(event);
-        let key = SubagentModelKey { thread_id, run, delegation_id };
+        let model_name = request.model_name.clone();
+        let subagent_type = request.subagent_type.as_str().to_owned();
+        let key = Place::of(event).key_of(delegation_id);
         rows.put(&key, SubagentModel { model_name, subagent_type });
     }
 }
 
 /// A lead's model has the name that it is configured under. Of calls that others recorded, only what
 /// they say of them is known.
-fn lead_call(event: &Logged, rows: &mut Rows<'_>, reply: &AssistantMessage) -> Result<Call, FoldError> {
+fn lead_call(
+    event: &Logged,
+    rows: &mut Rows<'_>,
+    Place { thread_id, run }: &Place,
+    reply: &AssistantMessage,
+) -> Result<Call, FoldError> {
     let caller = event.caller().unwrap_or(LEAD_CALLER).to_owned();
-    let (thread_id, run) = of(event);
+    let key = LeadModelKey { thread_id: thread_id.clone(), run: run.clone() };
     let configured = match caller.as_str() {
-        LEAD_CALLER => rows.get(&LeadModelKey { thread_id, run })?.cloned(),
+        LEAD_CALLER => rows.get(&key)?.cloned(),
         _ => None,
     };
     Ok(Call { caller, model_name: configured.unwrap_or_else(|| answered_by(reply)) })
 }
 
-fn subagent_call(event: &Logged, rows: &mut Rows<'_>, reply: &AssistantMessage) -> Result<Call, FoldError> {
-    let (thread_id, run) = of(event);
+fn subagent_call(
+    event: &Logged,
+    rows: &mut Rows<'_>,
+    place: &Place,
+    reply: &AssistantMessage,
+) -> Result<Call, FoldError> {
     let known = match event.scope.delegation_id {
-        Some(delegation_id) => rows.get(&SubagentModelKey { thread_id, run, delegation_id })?.cloned(),
+        Some(delegation_id) => rows.get(&place.key_of(delegation_id))?.cloned(),
         None => None,
     };
     let (model_name, subagent_type) = match known {
@@ -144,9 +167,13 @@ fn answered_by(reply: &AssistantMessage) -> String {
     named.unwrap_or(UNKNOWN).to_owned()
 }
 
-fn add(event: &Logged, rows: &mut Rows<'_>, call: Call, report: Option<Usage>) -> Result<(), FoldError> {
-    let Call { caller, model_name } = call;
-    let (thread_id, run) = of(event);
+fn add(
+    event: &Logged,
+    rows: &mut Rows<'_>,
+    Place { thread_id, run }: Place,
+    Call { caller, model_name }: Call,
+    report: Option<Usage>,
+) -> Result<(), FoldError> {
     let day = TimeZone::UTC.to_datetime(event.recorded_at).date();
     let cell = NameHash::of_words(&[&day.to_string(), &model_name, &caller]);
     rows.update(&UsageCellKey { thread_id, run, cell }, |known| {

@@ -6,6 +6,7 @@ use std::{
 };
 
 use domain::ids::ThreadId;
+use eventlog::backup::THREADS_FOLDER;
 
 /// What every virtual path begins with.
 pub const VIRTUAL_ROOT: &str = "/mnt/user-data";
@@ -36,7 +37,7 @@ pub struct ThreadFolders {
 impl ThreadFolders {
     /// `{data}/threads/{thread}`: all that is kept in files for one thread.
     pub fn root(data: &Path, thread: &ThreadId) -> PathBuf {
-        data.join("threads").join(thread.as_str())
+        data.join(THREADS_FOLDER).join(thread.as_str())
     }
 
     /// Makes `{data}/threads/{thread}/user-data/{workspace,uploads,outputs}`, or finds them there.

@@ -391,7 +391,9 @@ async fn nothing_of_an_erased_run_is_told_and_everything_of_the_others() {
     assert_eq!(of_run(&host, &thread, &stays, then), kept);
     assert_eq!(host.views.thread(&thread).unwrap().unwrap().runs, 1);
     let copy = tempfile::tempdir().unwrap();
-    host.log.back_up(&copy.path().join("backup"), SystemClock.now(), &mut |_| {}).unwrap();
+    let progress = &mut |_| std::ops::ControlFlow::Continue(());
+    let request = eventlog::backup::BackupRequest { taken_at: SystemClock.now(), threads: None, progress };
+    host.log.back_up(&copy.path().join("backup"), request).unwrap();
     check_nowhere(copy.path());
     host.close().await;
     check_nowhere(data);

@@ -11,7 +11,11 @@ mod erasure;
 #[cfg(test)]
 mod full_disk;
 #[cfg(test)]
+mod histories;
+#[cfg(test)]
 mod index;
+#[cfg(test)]
+mod text;
 
 /// The command that was built together with these tests.
 #[cfg(test)]

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use domain::ids::{RunId, ThreadId, UserId};
+use domain::ids::{RunId, ThreadId, ToolCallId, UserId};
 use eventlog::export::PublicKey;
 use jiff::Timestamp;
+
+use super::{Selection, count, moment};
 
 /// `remit verify`.
 #[derive(Debug, Args)]
@@ -15,7 +17,8 @@ use jiff::Timestamp;
                         remit verify --against head.json      and notices if its end was removed since\n  \
                         remit verify ./backup                 a backup instead of the data folder\n  \
                         remit verify ./audit --key 5f3c…      an export, offline, signed by the key that you know\n  \
-                        remit verify ./audit --against ./old  and notices if the log's end was removed since then\n\n\
+                        remit verify ./audit --against ./old  and notices if the log's end was removed since then\n  \
+                        remit verify --server 127.0.0.1:8700  the log of a running server\n\n\
                         Exit code 5 says that something is wrong; the first bad position is named."
 )]
 pub(crate) struct VerifyArguments {
@@ -93,6 +96,61 @@ pub(crate) struct ImportArguments {
     pub(crate) master_key: Option<PathBuf>,
 }
 
+/// `remit replay`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  remit replay --seq 40                 the newest thread, as it was after its event 40\n  \
+                        remit replay --task-id call_2 --step  one delegation, event by event\n  remit replay --run 0193a1b2 \
+                        --step --json   every state, one on each line\n  remit replay --check                  what was \
+                        recorded is what the agents ask for\n\nWhile stepping: Enter goes on, b goes back, a number goes to \
+                        that seq, q ends. Nothing is performed: a replay only folds what was recorded. Exit code 5 of \
+                        --check says that a recorded effect is another one than its agent asks for."
+)]
+pub(crate) struct ReplayArguments {
+    /// Which thread and run.
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Only this delegation: its task id, or its delegation id or the beginning of either
+    #[arg(long, value_name = "TASK", conflicts_with = "check")]
+    pub(crate) task_id: Option<ToolCallId>,
+    /// Fold up to this seq of the thread [default: its last; with --step, where stepping begins]
+    #[arg(long, value_name = "SEQ", value_parser = moment, allow_negative_numbers = true, conflicts_with = "check")]
+    pub(crate) seq: Option<u64>,
+    /// Show the state after every event
+    #[arg(long, conflicts_with = "check")]
+    pub(crate) step: bool,
+    /// Fold recorded outcomes through the agents, and compare the effects [default: of all threads]
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
+/// `remit tail`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  remit tail --server 127.0.0.1:8700\n  remit tail --server 127.0.0.1:8700 --event-types \
+                        run.status,subagent.end --json\n  remit tail --after-position 0        all that is in the data \
+                        folder\n\nA server is followed until Ctrl-C, over its restarts too, without gaps or repeats. A data \
+                        folder that nobody holds is printed from its beginning, and that is all: nothing comes while this \
+                        command has it."
+)]
+pub(crate) struct TailArguments {
+    /// Which thread and run [default: all]
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+    /// Only this run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<RunId>,
+    /// Only this task: the provider's id, or a delegation's
+    #[arg(long, value_name = "TASK")]
+    pub(crate) task_id: Option<ToolCallId>,
+    /// Only these types, separated by commas
+    #[arg(long, value_name = "TYPES", value_delimiter = ',')]
+    pub(crate) event_types: Option<Vec<String>>,
+    /// Begin after this position of the log [default: of a server, its end]
+    #[arg(long, value_name = "POSITION", value_parser = count, allow_negative_numbers = true)]
+    pub(crate) after_position: Option<u64>,
+}
+
 /// A point in time; a day alone is its beginning in UTC.
 fn instant(text: &str) -> Result<Timestamp, &'static str> {
     let parsed = text.parse().or_else(|_| format!("{text}T00:00:00Z").parse()).ok();
@@ -118,15 +176,19 @@ pub(crate) struct DoctorArguments {
 /// `remit backup`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Example:\n  remit backup --out /backups/2026-11-30\n\nThe backup has the log and the keys of its \
-                        threads, without those that were erased. A master key that was generated in the data folder \
-                        is in it too, so that it can be restored: keep such a backup where nobody else can read it. \
-                        The files of threads, in {data}/threads, are not in it."
+    after_help = "Examples:\n  remit backup --out /backups/2026-11-30\n  remit backup --server 127.0.0.1:8700 --out monday     \
+                        of a running server, in its folder server.backups\n\nThe backup has the log, the keys of its \
+                        threads, without those that were erased, and the files of threads, each as it was at some moment \
+                        during the backup. Files are plain in it. A master key that was generated in the data folder is in \
+                        it too, so that it can be restored: keep such a backup where nobody else can read it."
 )]
 pub(crate) struct BackupArguments {
-    /// A folder that does not exist yet
+    /// A folder that does not exist yet; with --server, its name
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+    /// Leave out the files of threads
+    #[arg(long)]
+    pub(crate) without_files: bool,
 }
 
 /// `remit restore`.

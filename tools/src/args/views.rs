@@ -1,6 +1,7 @@
 //! The commands that look at what was said, what stopped it, and what it cost.
 
 use clap::Args;
+use domain::ids::{RunId, ThreadId};
 use jiff::civil::Date;
 
 use super::{OptionalTask, Selection, count, moment, rows};
@@ -83,9 +84,12 @@ pub(crate) struct ReceiptsArguments {
                         remit usage --by day,model --from 2026-11-01\n  remit usage --run 0193a1b2 --by caller"
 )]
 pub(crate) struct UsageArguments {
-    /// Which thread and run; all of them when none is named.
-    #[command(flatten)]
-    pub(crate) selection: Selection,
+    /// Only this thread, or the beginning of its id [default: all threads]
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+    /// Only this run, or the beginning of its id [default: all runs]
+    #[arg(long, value_name = "RUN")]
+    pub(crate) run: Option<RunId>,
     /// Only this model, by the name under which it is shown
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,

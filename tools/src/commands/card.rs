@@ -13,6 +13,9 @@ pub(super) async fn card(context: &Context, arguments: &CardArguments) -> anyhow
     let task = arguments.task.name().ok_or_else(|| Failure::usage("name a delegation"))?;
     let source = Source::open(context).await?;
     let task = select::select_task(&source, &arguments.selection, task.as_str(), &context.output).await?;
+    if arguments.replay {
+        return super::card_replay::replay(context, source, &task, arguments.speed).await;
+    }
     let card = source.card(&task, arguments.as_of).await?;
     if context.output.json {
         context.output.value(&card)?;

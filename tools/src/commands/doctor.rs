@@ -1,9 +1,6 @@
 //! `remit doctor`.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use eventlog::{
@@ -17,21 +14,19 @@ use crate::{
     args::DoctorArguments,
     confirmation::Question,
     context::{Context, existing_data_folder},
-    diagnosis::{self, Diagnosis, Finding},
+    diagnosis::{self, Diagnosis, Finding, server},
     failure::{Exit, Failure},
     opening::options_of,
     output::Output,
     render,
-    source::open_log,
+    source::{Server, open_log},
 };
-
-/// A server that does not say in this time whether it takes work has trouble.
-const READY_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What a program reads.
 #[derive(Serialize)]
 struct Outcome<'a> {
-    data: &'a Path,
+    /// None where a server was asked.
+    data: Option<&'a Path>,
     healthy: bool,
     repaired: Option<&'a Repaired>,
     checks: &'a [Finding],
@@ -48,7 +43,9 @@ struct Repaired {
 
 /// Says what is wrong with a data folder, and cuts a torn end if that was asked for.
 pub(super) async fn doctor(context: &Context, arguments: &DoctorArguments) -> anyhow::Result<Exit> {
-    context.here_only("doctor")?;
+    if let Some(url) = &context.global.server {
+        return ask_server(context, url, arguments).await;
+    }
     let config = context.config(Vec::new())?.config;
     let (data, options) = (existing_data_folder(&config)?, options_of(&config)?);
     let repaired =
@@ -60,15 +57,28 @@ pub(super) async fn doctor(context: &Context, arguments: &DoctorArguments) -> an
     let task = tokio::task::spawn_blocking(move || diagnosis::diagnose(&looked_at, &options));
     let mut diagnosis = task.await.context("the diagnosis stopped by a defect")?;
     if let Some(url) = diagnosis.server.clone() {
-        diagnosis.findings.push(ask_server(&url).await);
+        diagnosis.findings.extend(server::ask(&url).await);
     }
-    print(context, &data, &diagnosis, repaired.as_ref())?;
+    print(context, Some(&data), &diagnosis, repaired.as_ref())?;
+    Ok(diagnosis.exit())
+}
+
+/// Asks a server how it is. What is wrong with a folder is seen when nobody has it open.
+async fn ask_server(context: &Context, url: &str, arguments: &DoctorArguments) -> anyhow::Result<Exit> {
+    if arguments.repair {
+        let refusal = Failure::usage("a journal is repaired in the data folder, which a server has open");
+        return Err(refusal.hint("stop the server, and leave out --server").into());
+    }
+    let server = Server::new(url)?;
+    let findings = server::ask(server.address()).await;
+    let diagnosis = Diagnosis { findings, server: Some(url.to_owned()) };
+    print(context, None, &diagnosis, None)?;
     Ok(diagnosis.exit())
 }
 
 fn print(
     context: &Context,
-    data: &Path,
+    data: Option<&Path>,
     diagnosis: &Diagnosis,
     repaired: Option<&Repaired>,
 ) -> anyhow::Result<()> {
@@ -77,28 +87,6 @@ fn print(
     }
     let healthy = diagnosis.exit() == Exit::Done;
     context.output.value(&Outcome { data, healthy, repaired, checks: &diagnosis.findings })
-}
-
-/// A server that holds the folder knows whether its log takes writes.
-async fn ask_server(url: &str) -> Finding {
-    let ask = async {
-        let client = reqwest::Client::builder().timeout(READY_TIMEOUT).build()?;
-        let answer = client.get(format!("{url}/readyz")).send().await?;
-        let status = answer.status();
-        Ok::<_, reqwest::Error>((status, answer.text().await?))
-    };
-    match ask.await {
-        Ok((status, _)) if status.is_success() => Finding::ok("server", "it takes work"),
-        Ok((status, text)) => Finding::problem(
-            "server",
-            Exit::Failed,
-            format!("it takes no work ({status}): {text}"),
-            "free what it needs, and start it again",
-        ),
-        Err(error) => {
-            Finding::warning("server", format!("it does not answer: {error}"), "look at its messages")
-        }
-    }
 }
 
 /// Destroys keys again that an older copy of the keys has brought back. That they are to be destroyed was

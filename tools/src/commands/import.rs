@@ -43,7 +43,7 @@ pub(super) async fn import(context: &Context, arguments: ImportArguments) -> any
     if context.output.json {
         context.output.value(&imported.record())?;
     } else {
-        context.output.text(&render::verify::verified(context.output.screen, &imported))?;
+        context.output.text(&render::verify::verified(context.output.screen, &imported.record()))?;
         context.output.note(&format!(
             "`{} threads --data {}` shows what is in it",
             program(),

@@ -30,7 +30,7 @@ pub(super) async fn restore(context: &Context, arguments: RestoreArguments) -> a
     if context.output.json {
         context.output.value(&restored.record())?;
     } else {
-        context.output.text(&render::verify::verified(context.output.screen, &restored))?;
+        context.output.text(&render::verify::verified(context.output.screen, &restored.record()))?;
     }
     context.output.note(&format!("restored to {}", data.display()));
     Ok(Exit::Done)

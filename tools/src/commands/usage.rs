@@ -1,7 +1,7 @@
 //! `remit usage`.
 
 use crate::{
-    args::UsageArguments,
+    args::{Selection, UsageArguments},
     context::Context,
     failure::{Exit, Failure},
     render, select,
@@ -28,7 +28,7 @@ async fn wanted(
     source: &Source,
     arguments: &UsageArguments,
 ) -> anyhow::Result<UsageWanted> {
-    let selection = &arguments.selection;
+    let selection = Selection { thread: arguments.thread.clone(), run: arguments.run.clone() };
     let is_everything = selection.thread.is_none() && selection.run.is_none();
     if is_everything && arguments.as_of.is_some() {
         let refusal = Failure::usage("--as-of names an event of one thread");
@@ -36,10 +36,14 @@ async fn wanted(
     }
     let selected = match is_everything {
         true => None,
-        false => Some(select::select(source, selection, &context.output).await?),
+        false => Some(select::select(source, &selection, &context.output).await?),
     };
-    let mut group_by = arguments.by.clone();
-    group_by.dedup();
+    let mut group_by: Vec<String> = Vec::new();
+    for axis in arguments.by.iter().filter(|axis| !axis.is_empty()) {
+        if !group_by.contains(axis) {
+            group_by.push(axis.clone());
+        }
+    }
     Ok(UsageWanted {
         run_id: selected.as_ref().and_then(|selected| selected.run_id.clone()),
         thread_id: selected.map(|selected| selected.thread_id),

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use contracts::wire::upkeep::{CreateVerification, DamageFound, VerificationReport};
 use eventlog::{DamageKind, ExportedHead, Options, Report, VerifyRequest, backup, export, verify_folder};
+use serde_json::json;
 
 use crate::{
     args::VerifyArguments,
@@ -12,6 +14,7 @@ use crate::{
     opening::options_of,
     output::program,
     render::{self, verify::Verified},
+    source::Server,
     work_bar::WorkBar,
 };
 
@@ -25,8 +28,10 @@ enum Subject {
 
 /// Proves that a log is what was recorded, or names the first bad position.
 pub(super) async fn verify(context: &Context, arguments: VerifyArguments) -> anyhow::Result<Exit> {
-    context.here_only("verify")?;
     let exported = arguments.against.as_deref().map(read_head).transpose()?;
+    if let Some(url) = &context.global.server {
+        return on_server(context, &Server::new(url)?, exported, &arguments).await;
+    }
     if let Some(folder) = arguments.backup.as_ref().filter(|folder| export::is_export(folder)) {
         return super::verify_export::verify_export(context, folder, exported, &arguments).await;
     }
@@ -40,7 +45,7 @@ pub(super) async fn verify(context: &Context, arguments: VerifyArguments) -> any
     let bar = WorkBar::new("verifying", context.output.messages);
     let task = tokio::task::spawn_blocking(move || subject.verify(exported, bar));
     let (subject, verified) = task.await.context("the verification stopped by a defect")??;
-    print(context, &verified, arguments.head)?;
+    print(context, &verified.record(), arguments.head)?;
     match &verified.report.damage {
         None => Ok(Exit::Done),
         // A program has the whole answer on standard output.
@@ -52,12 +57,40 @@ pub(super) async fn verify(context: &Context, arguments: VerifyArguments) -> any
     }
 }
 
-fn print(context: &Context, verified: &Verified, is_head_only: bool) -> anyhow::Result<()> {
+/// Has a server prove its own log, which it has open.
+async fn on_server(
+    context: &Context,
+    server: &Server,
+    exported: Option<ExportedHead>,
+    arguments: &VerifyArguments,
+) -> anyhow::Result<Exit> {
+    if let Some(folder) = &arguments.backup {
+        let refusal = Failure::usage(format!("{} is verified here, not by a server", folder.display()));
+        return Err(refusal.hint("leave out --server").into());
+    }
+    let against =
+        exported.map(serde_json::to_value).transpose().context("could not write the head as JSON")?;
+    let mut bar = WorkBar::new("verifying", context.output.messages);
+    let done = server.verify(&CreateVerification { against }, &mut |progress| bar.show(progress)).await?;
+    let report = done.report.context("the server does not say what it found")?;
+    print(context, &report, arguments.head)?;
+    match &report.damage {
+        None => Ok(Exit::Done),
+        Some(_) if context.output.json => Ok(Exit::Integrity),
+        Some(DamageFound { position, problem }) => {
+            let what = format!("the log of {} is damaged: position {position}: {problem}", server.address());
+            let hint = "keep its data folder as it is, stop it, and run `verify` on the folder, which says what to do";
+            Err(Failure::new(Exit::Integrity, what).hint(hint).into())
+        }
+    }
+}
+
+fn print(context: &Context, report: &VerificationReport, is_head_only: bool) -> anyhow::Result<()> {
     let output = &context.output;
-    match (&verified.report.damage, is_head_only) {
-        (None, true) => output.value(&verified.report.head),
-        (Some(_) | None, _) if output.json => output.value(&verified.record()),
-        (None, false) => output.text(&render::verify::verified(output.screen, verified)),
+    match (&report.damage, is_head_only) {
+        (None, true) => output.value(&json!({"position": report.position, "chain": report.chain})),
+        (Some(_) | None, _) if output.json => output.value(report),
+        (None, false) => output.text(&render::verify::verified(output.screen, report)),
         (Some(_), _) => Ok(()),
     }
 }

@@ -17,6 +17,12 @@ pub(crate) fn backup(screen: Screen, folder: &Path, manifest: &Manifest) -> Stri
         MasterKeyPlace::Included => "in the backup",
         MasterKeyPlace::Elsewhere => "not in the backup: restoring needs it",
     };
+    let files = match &manifest.threads {
+        Some(threads) => {
+            format!("{}, {}", units::counted(threads.files, "file", "files"), units::bytes(threads.bytes))
+        }
+        None => "left out".to_owned(),
+    };
     let rows = [
         ("BACKUP", folder.display().to_string()),
         ("EVENTS", units::grouped(manifest.events)),
@@ -24,6 +30,7 @@ pub(crate) fn backup(screen: Screen, folder: &Path, manifest: &Manifest) -> Stri
         ("HEAD", units::grouped(manifest.position.get())),
         ("CHAIN", hex(&manifest.chain)),
         ("SIZE", units::bytes(bytes)),
+        ("THREADS", files),
         ("MASTER KEY", master_key.to_owned()),
     ];
     named(screen, &rows)
@@ -31,7 +38,10 @@ pub(crate) fn backup(screen: Screen, folder: &Path, manifest: &Manifest) -> Stri
 
 #[cfg(test)]
 mod tests {
-    use eventlog::{Position, backup::FileEntry};
+    use eventlog::{
+        Position,
+        backup::{FileEntry, ThreadFiles},
+    };
     use jiff::Timestamp;
 
     use super::*;
@@ -39,7 +49,7 @@ mod tests {
     #[test]
     fn a_backup_is_described() {
         let manifest = Manifest {
-            format: 1,
+            format: 2,
             log_format: 2,
             position: Position::new(1_240),
             chain: [0xab; 32],
@@ -48,6 +58,12 @@ mod tests {
             taken_at: Timestamp::UNIX_EPOCH,
             master_key: MasterKeyPlace::Included,
             files: vec![FileEntry { name: "events".into(), bytes: 1_300_000, blake3: [0; 32] }],
+            threads: Some(ThreadFiles {
+                list: FileEntry { name: "threads.jsonl".into(), bytes: 4_000, blake3: [0; 32] },
+                files: 12,
+                bytes: 34_000,
+                left_out: 0,
+            }),
         };
         insta::assert_snapshot!(backup(Screen::plain(Some(100)), Path::new("/backups/monday"), &manifest));
     }

@@ -42,7 +42,7 @@ fn row(record: &EventRecord) -> Vec<Cell> {
 }
 
 /// Endings and what went wrong stand out; unknown types look like any other.
-fn tone(event_type: &str) -> Tone {
+pub(super) fn tone(event_type: &str) -> Tone {
     match event_type {
         "run.error" | "llm.error" | "delegation.refused" => Tone::Bad,
         "run.cap" | "subagent.cap" | "llm.retry" => Tone::Warn,
@@ -52,7 +52,7 @@ fn tone(event_type: &str) -> Tone {
 }
 
 /// The content in one line: `status=running`, or the beginning of a text.
-fn summary(content: &str) -> String {
+pub(super) fn summary(content: &str) -> String {
     match serde_json::from_str(content) {
         Ok(Value::Object(fields)) => {
             let fields = fields.iter().filter(|(name, _)| !SHOWN_ELSEWHERE.contains(&name.as_str()));

@@ -1,7 +1,11 @@
 //! A conversation: who said what, in order.
 
 use contracts::wire::event::EventRecord;
-use domain::{event::LEAD_CALLER, message::text_of, text};
+use domain::{
+    event::{CALLER_KEY, LEAD_CALLER},
+    message::text_of,
+    text,
+};
 use serde_json::Value;
 
 use super::{
@@ -35,7 +39,7 @@ fn one(screen: Screen, record: &EventRecord) -> String {
         paint(&bold(&printable::line(&name), screen.colours), tone, screen.colours),
         paint(&place, Tone::Dim, screen.colours)
     )];
-    lines.extend(said(record, &content).lines().map(|line| format!("{INDENT}{line}")));
+    lines.extend(said(record, &content).lines().map(|line| format!("{INDENT}{line}").trim_end().to_owned()));
     lines.extend(calls(&content).map(|call| format!("{INDENT}{}", paint(&call, Tone::Busy, screen.colours))));
     lines.join("\n")
 }
@@ -43,7 +47,7 @@ fn one(screen: Screen, record: &EventRecord) -> String {
 /// Who speaks: a person, the lead or whoever else called a model, or a tool.
 fn speaker(record: &EventRecord, content: &Value) -> (String, Tone) {
     let metadata: Value = serde_json::from_str(record.metadata.get()).unwrap_or_default();
-    let caller = metadata["caller"].as_str().unwrap_or(LEAD_CALLER);
+    let caller = metadata.get(CALLER_KEY).and_then(Value::as_str).unwrap_or(LEAD_CALLER);
     match record.event_type.as_str() {
         "llm.human.input" => ("person".to_owned(), Tone::Good),
         "llm.tool.result" => {

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use contracts::wire::upkeep::{DamageFound, VerificationReport};
 use eventlog::Report;
-use serde::Serialize;
 
 use super::{
     printable,
@@ -20,34 +20,12 @@ pub(crate) struct Verified {
     pub(crate) took: Duration,
 }
 
-/// What a program reads.
-#[derive(Debug, PartialEq, Serialize)]
-pub(crate) struct Record {
-    whole: bool,
-    position: u64,
-    chain: String,
-    events: u64,
-    streams: u64,
-    commits: u64,
-    record_bytes: u64,
-    blobs: u64,
-    seconds: f64,
-    events_per_second: f64,
-    damage: Option<DamageRecord>,
-}
-
-#[derive(Debug, PartialEq, Serialize)]
-struct DamageRecord {
-    position: u64,
-    problem: String,
-}
-
 impl Verified {
-    /// For a program.
-    pub(crate) fn record(&self) -> Record {
+    /// For a program, here and from a server.
+    pub(crate) fn record(&self) -> VerificationReport {
         let report = &self.report;
         let damage = report.damage.as_ref();
-        Record {
+        VerificationReport {
             whole: report.is_whole(),
             position: report.head.position.get(),
             chain: hex(&report.head.chain),
@@ -58,7 +36,7 @@ impl Verified {
             blobs: report.blobs,
             seconds: self.took.as_secs_f64(),
             events_per_second: self.events_per_second(),
-            damage: damage.map(|damage| DamageRecord {
+            damage: damage.map(|damage| DamageFound {
                 position: damage.position.get(),
                 problem: damage.kind.to_string(),
             }),
@@ -71,10 +49,9 @@ impl Verified {
 }
 
 /// The table of a log that is whole.
-pub(crate) fn verified(screen: Screen, verified: &Verified) -> String {
-    let report = &verified.report;
-    let speed = format!("{} events/s", units::grouped(verified.events_per_second() as u64));
-    let took = u64::try_from(verified.took.as_millis()).unwrap_or(u64::MAX);
+pub(crate) fn verified(screen: Screen, report: &VerificationReport) -> String {
+    let speed = format!("{} events/s", units::grouped(report.events_per_second as u64));
+    let took = (report.seconds * 1e3) as u64;
     let rows = [
         ("LOG", "whole".to_owned()),
         ("EVENTS", units::grouped(report.events)),
@@ -82,8 +59,8 @@ pub(crate) fn verified(screen: Screen, verified: &Verified) -> String {
         ("COMMITS", units::grouped(report.commits)),
         ("RECORDS", units::bytes(report.record_bytes)),
         ("BLOBS", units::grouped(report.blobs)),
-        ("HEAD", units::grouped(report.head.position.get())),
-        ("CHAIN", hex(&report.head.chain)),
+        ("HEAD", units::grouped(report.position)),
+        ("CHAIN", report.chain.clone()),
         ("TIME", units::duration(took)),
         ("SPEED", speed),
     ];
@@ -127,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_whole_log_is_described() {
-        insta::assert_snapshot!(verified(Screen::plain(Some(100)), &sample(None)));
+        insta::assert_snapshot!(verified(Screen::plain(Some(100)), &sample(None).record()));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use eventlog::{BlobDigest, EventFilter, EventLog, OpenError, RecordedEvent, Seq,
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
 use runtime::{SystemClock, SystemIds, config::Config, enforce_erasures};
 
-use super::{Blob, EventsPage};
+use super::{Blob, EventsPage, Past};
 use crate::{
     context::{Context, existing_data_folder},
     failure::{Exit, Failure},
@@ -136,7 +136,22 @@ impl Folder {
         Ok(rows.into_iter().map(records::run).collect())
     }
 
+    /// The log itself.
+    pub(crate) const fn log(&self) -> &EventLog {
+        &self.log
+    }
+
     pub(super) fn events(&self, page: &EventsPage) -> anyhow::Result<Vec<EventRecord>> {
+        self.recorded(page)?.iter().map(record).collect()
+    }
+
+    pub(super) fn history(&self, page: &EventsPage) -> anyhow::Result<Vec<Past>> {
+        let past =
+            |event: &RecordedEvent| Ok(Past { record: record(event)?, logged: eventlog::decode(event).ok() });
+        self.recorded(page)?.iter().map(past).collect()
+    }
+
+    fn recorded(&self, page: &EventsPage) -> anyhow::Result<Vec<RecordedEvent>> {
         let mut query = EventQuery {
             thread_id: page.thread_id.parse()?,
             run_id: page.run_id.as_deref().map(str::parse::<RunId>).transpose()?,
@@ -160,8 +175,7 @@ impl Folder {
                 }
             }
         };
-        let events = events.context("could not read the events")?;
-        events.iter().map(record).collect()
+        events.context("could not read the events")
     }
 
     pub(super) fn ledger(
@@ -256,7 +270,8 @@ pub(crate) fn open_views(data: &Path, log: &EventLog) -> anyhow::Result<Projecti
     Ok(projections)
 }
 
-fn record(event: &RecordedEvent) -> anyhow::Result<EventRecord> {
+/// The record of an event, as a server would give it.
+pub(crate) fn record(event: &RecordedEvent) -> anyhow::Result<EventRecord> {
     let damaged =
         || Failure::new(Exit::Integrity, format!("event {} holds what is not JSON", event.position));
     Ok(records::event(event).ok_or_else(damaged)?)

@@ -1,6 +1,7 @@
 //! Answers from a running server, over HTTP.
 
 mod lists;
+mod upkeep;
 
 use std::time::Duration;
 
@@ -194,15 +195,14 @@ impl Server {
         Ok(erasure)
     }
 
-    /// Follows the events of a run, from its beginning or from after the frame of this id.
-    pub(crate) async fn stream(
+    /// Follows a stream, from where the query says or from after the frame of this id.
+    pub(crate) async fn follow(
         &self,
-        thread_id: &str,
-        run_id: &str,
+        path: &[&str],
+        query: &[(&str, String)],
         last_id: Option<&str>,
     ) -> anyhow::Result<Response> {
-        let url = self.url(&["threads", thread_id, "runs", run_id, "stream"], &[])?;
-        let request = self.client.get(url);
+        let request = self.client.get(self.url(path, query)?).header("accept", "text/event-stream");
         self.answer(match last_id {
             Some(id) => request.header("last-event-id", id),
             None => request,

@@ -1,13 +1,20 @@
 //! A backup has the blobs, and a folder that is made of it as well.
 
-use std::os::unix::fs::MetadataExt;
+use std::{ops::ControlFlow, os::unix::fs::MetadataExt, path::Path};
 
 use super::*;
 use crate::{
-    VerifyRequest, backup,
+    VerifyRequest,
+    backup::{self, BackupRequest},
     export::{ExportError, ExportRequest, Filter, Import, SigningKey, export, import},
     verify_folder,
 };
+
+fn back_up(log: &EventLog, target: &Path) {
+    let progress: &mut dyn FnMut(_) -> _ = &mut |_| ControlFlow::Continue(());
+    let request = BackupRequest { taken_at: sample::time(), threads: None, progress };
+    log.back_up(target, request).unwrap();
+}
 
 #[tokio::test]
 async fn blobs_are_backed_up_and_restored() {
@@ -18,7 +25,7 @@ async fn blobs_are_backed_up_and_restored() {
     let erased = world.keep("u", "a", b"\xfferased").await;
     world.log.destroy_thread_key(&thread_id("u")).await.unwrap();
     let (backup, data) = (world.folder.path().join("backup"), world.folder.path().join("restored"));
-    world.log.back_up(&backup, sample::time(), &mut |_| {}).unwrap();
+    back_up(&world.log, &backup);
     let report = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap();
     assert_eq!((report.damage, report.blobs), (None, 2));
     let log = EventLog::open(&data, sample::options()).unwrap();
@@ -44,7 +51,7 @@ async fn a_backup_that_lost_a_blob_is_not_restored() {
     let world = World::new().await;
     world.keep("t", "a", &noise(1_000)).await;
     let (backup, data) = (world.folder.path().join("backup"), world.folder.path().join("restored"));
-    world.log.back_up(&backup, sample::time(), &mut |_| {}).unwrap();
+    back_up(&world.log, &backup);
     fs::remove_dir_all(backup.join("blobs")).unwrap();
     let refused = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap_err();
     assert!(refused.is_damage() && !data.exists(), "{refused:?}");

@@ -26,7 +26,8 @@ pub async fn enforce(
             Some(run) => log.destroy_run_key(thread_id, *run).await,
             None => log.destroy_thread_key(thread_id).await,
         };
-        destroyed.map_err(|source| EraseError::Keys { thread_id: thread_id.clone(), source })?;
+        let failed = |source| EraseError::Keys { thread_id: thread_id.clone(), source: Box::new(source) };
+        destroyed.map_err(failed)?;
         tracing::warn!(%erasure_id, %thread_id,
             "the key of something erased was there again, from an older copy of the keys; it is destroyed again");
         let repeated =

@@ -153,7 +153,8 @@ impl Runtime {
             Some(run) => log.destroy_run_key(thread_id, run).await,
             None => log.destroy_thread_key(thread_id).await,
         };
-        destroyed.map(drop).map_err(|source| EraseError::Keys { thread_id: thread_id.clone(), source })
+        let failed = |source| EraseError::Keys { thread_id: thread_id.clone(), source: Box::new(source) };
+        destroyed.map(drop).map_err(failed)
     }
 
     /// Tools outlive the run that called them by as long as it takes to write a file or to kill a

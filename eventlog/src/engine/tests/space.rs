@@ -1,0 +1,72 @@
+//! Space under keys that are written again and again.
+
+use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
+
+use crate::engine::{Access, Batch, Durability, Engine, Keyspace};
+
+const ROWS: Keyspace = Keyspace { name: "rows", access: Access::Scanned };
+const CHECKPOINTS: Keyspace = Keyspace { name: "checkpoints", access: Access::Pointed };
+/// Field report 78: so many rows are updated so many times.
+const KEYS: u64 = 1_000;
+const UPDATES: u64 = 1_000_000;
+const ROW_BYTES: usize = 500;
+const ROWS_PER_COMMIT: u64 = 500;
+/// A journal has this length from the start.
+const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
+/// How often the folder is measured.
+const MEASURES: u64 = 20;
+/// Journals up to their limit, and tables that wait to be merged.
+const BYTES_MAX: u64 = 320 * 1024 * 1024;
+
+/// What the files of a folder take up on the disk.
+fn allocated(folder: &Path) -> u64 {
+    let mut bytes = 0;
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        // The engine removes files while they are counted.
+        let Ok(about) = fs::metadata(&path) else { continue };
+        bytes += if about.is_dir() { allocated(&path) } else { about.blocks() * 512 };
+    }
+    bytes
+}
+
+/// A row that nothing can be saved of.
+fn row(number: u64) -> Vec<u8> {
+    let mut bytes = vec![0; ROW_BYTES];
+    blake3::Hasher::new().update(&number.to_be_bytes()).finalize_xof().fill(&mut bytes);
+    bytes
+}
+
+#[test]
+fn a_million_updates_of_a_thousand_rows_take_no_more_space_than_the_first_of_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let engine = Engine::open(&folder.path().join("rows"), &[ROWS, CHECKPOINTS]).unwrap();
+    let mut measures = Vec::new();
+    for commit in 0..UPDATES / ROWS_PER_COMMIT {
+        let mut batch = Batch::new();
+        for update in commit * ROWS_PER_COMMIT..(commit + 1) * ROWS_PER_COMMIT {
+            batch.put(ROWS, (update % KEYS).to_be_bytes(), row(update));
+        }
+        batch.put(CHECKPOINTS, *b"checkpoint", commit.to_be_bytes());
+        engine.commit(batch, Durability::Buffered).unwrap();
+        if (commit + 1) % (UPDATES / ROWS_PER_COMMIT / MEASURES) == 0 {
+            measures.push((allocated(folder.path()), engine.disk_bytes().unwrap()));
+        }
+    }
+    println!("on disk, and as the engine counts it: {measures:?}");
+    let most = |measures: &[(u64, u64)]| measures.iter().map(|(bytes, _)| *bytes).max().unwrap();
+    let (early, late) = measures.split_at(measures.len() / 2);
+    assert!(most(late) <= most(early).max(BYTES_MAX / 2), "the folder grows: {measures:?}");
+    assert!(most(&measures) < BYTES_MAX, "{measures:?}");
+    // The figure that operators see counts the whole length of a journal that is begun.
+    let follows = |(bytes, counted): &(u64, u64)| counted.abs_diff(*bytes) <= JOURNAL_BYTES;
+    assert!(measures.iter().all(follows), "{measures:?}");
+    for key in 0..KEYS {
+        let last = UPDATES - KEYS + key;
+        assert_eq!(engine.get(ROWS, &key.to_be_bytes()).unwrap(), Some(row(last)));
+    }
+    // Everything is still there after a start, which makes room.
+    drop(engine);
+    let engine = Engine::open(&folder.path().join("rows"), &[ROWS, CHECKPOINTS]).unwrap();
+    assert_eq!(engine.get(ROWS, &7_u64.to_be_bytes()).unwrap(), Some(row(UPDATES - KEYS + 7)));
+}
