@@ -14,7 +14,6 @@ pub(crate) mod refusal;
 pub(crate) mod run;
 pub(crate) mod run_request;
 pub(crate) mod subagent;
-pub(crate) mod task_ref;
 pub(crate) mod thread;
 pub(crate) mod upkeep;
 pub(crate) mod usage;

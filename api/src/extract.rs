@@ -10,11 +10,14 @@ mod range;
 
 pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
-    path::{BackupPath, BlobPath, ErasurePath, Path, RunPath, TaskPath, ThreadPath, VerificationPath},
+    path::{
+        BackupPath, BlobPath, ErasurePath, ExportFilePath, ExportPath, Path, RunPath, TaskPath, ThreadPath,
+        VerificationPath, ViewPath,
+    },
     query::{
         CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogQuery,
-        LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, PartQuery, Query, ReceiptsQuery,
-        ReplayQuery, RunsQuery, UsageParameters, whole_number,
+        LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, ParkedQuery, PartQuery, Query,
+        ReceiptsQuery, ReplayQuery, RunsQuery, UsageParameters, whole_number,
     },
     range::{Part, PartWanted},
 };

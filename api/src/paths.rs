@@ -73,11 +73,24 @@ pub(crate) const SUBAGENTS: &str = "/api/subagents";
 pub(crate) const USAGE: &str = "/api/usage";
 /// Where the views stand.
 pub(crate) const PROJECTIONS: &str = "/api/projections";
+/// Make all views again.
+pub(crate) const PROJECTIONS_REBUILD: &str = "/api/projections/rebuild";
+/// Make one view again.
+pub(crate) const PROJECTION_REBUILD: &str = "/api/projections/{name}/rebuild";
+/// What a view passed over.
+pub(crate) const PROJECTION_PARKED: &str = "/api/projections/{name}/parked";
 
 /// Erasures.
 pub(crate) const ERASURES: &str = "/api/erasures";
 /// One erasure.
 pub(crate) const ERASURE: &str = "/api/erasures/{erasure_id}";
+
+/// Exports of this server's log.
+pub(crate) const EXPORTS: &str = "/api/exports";
+/// One export.
+pub(crate) const EXPORT: &str = "/api/exports/{export_id}";
+/// A file of an export.
+pub(crate) const EXPORT_FILE: &str = "/api/exports/{export_id}/files/{name}";
 
 /// Backups of this server.
 pub(crate) const BACKUPS: &str = "/api/backups";

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use contracts::wire::problem::ProblemCode;
 use domain::ids::ThreadId;
-use eventlog::{Seq, StreamId};
+use eventlog::{Position, Seq, StreamId, SubscribeFrom};
 
 use crate::{
     error::{Answer, ApiError},
@@ -28,31 +28,69 @@ pub(crate) enum At {
     Then(Seq),
 }
 
-/// Refuses a moment that is still to come.
-fn check_reached(thread_id: &ThreadId, tail: Seq, moment: Moment) -> Answer<()> {
-    match moment.min_seq.max(moment.as_of).filter(|wanted| *wanted > tail) {
-        Some(wanted) => {
-            let detail = format!("thread {thread_id} is at seq {tail} and not yet at {wanted}");
-            Err(ApiError::new(ProblemCode::Stale, detail))
-        }
-        None => Ok(()),
-    }
-}
-
 impl Server {
     /// Makes sure that the asked-for moment of a thread can be shown.
     pub(crate) async fn at(&self, thread_id: &ThreadId, moment: Moment) -> Answer<At> {
         let tail = self.tail(thread_id)?;
-        check_reached(thread_id, tail, moment)?;
+        self.reach(thread_id, tail, moment).await?;
         match moment.as_of {
-            Some(seq) => Ok(At::Then(seq)),
+            Some(seq) => self.views_at(self.position_of(thread_id, seq)?).await.map(|()| At::Then(seq)),
             None => self.views_now().await.map(|()| At::Now),
         }
     }
 
     /// Makes sure that the log has the asked-for moment of a thread, for whoever reads it from there.
-    pub(crate) fn reached(&self, thread_id: &ThreadId, moment: Moment) -> Answer<()> {
-        check_reached(thread_id, self.tail(thread_id)?, moment)
+    pub(crate) async fn reached(&self, thread_id: &ThreadId, moment: Moment) -> Answer<()> {
+        self.reach(thread_id, self.tail(thread_id)?, moment).await
+    }
+
+    /// The same for one thread and one run: what the views do not have of an earlier moment, the log
+    /// says.
+    pub(crate) async fn at_or_in_log(&self, thread_id: &ThreadId, moment: Moment) -> Answer<At> {
+        match moment.as_of {
+            Some(seq) => self.reached(thread_id, moment).await.map(|()| At::Then(seq)),
+            None => self.at(thread_id, moment).await,
+        }
+    }
+
+    /// Waits until the log has the events that the answer must have taken in. Whoever was told of an
+    /// event by another process than this one may be early. An earlier moment cannot still be to come.
+    async fn reach(&self, thread_id: &ThreadId, tail: Seq, moment: Moment) -> Answer<()> {
+        if let Some(as_of) = moment.as_of.filter(|as_of| *as_of > tail) {
+            return Err(behind(thread_id, tail, as_of));
+        }
+        if let Some(position) = moment.min_position {
+            self.reach_position(position).await?;
+        }
+        let Some(wanted) = moment.min_seq.filter(|wanted| *wanted > tail) else { return Ok(()) };
+        let stream = StreamId::Thread(thread_id.clone());
+        let from = SubscribeFrom::Stream { id: stream.clone(), after: Seq::new(wanted.get() - 1) };
+        match tokio::time::timeout(VIEW_WAIT, self.log.subscribe(from).next_page(1)).await {
+            Ok(reached) => Ok(drop(reached?)),
+            Err(_) => Err(behind(thread_id, self.log.stream_tail(&stream)?.unwrap_or(Seq::ZERO), wanted)),
+        }
+    }
+
+    /// Waits until the log has got to a position.
+    pub(crate) async fn reach_position(&self, wanted: Position) -> Answer<()> {
+        if wanted <= self.log.head() {
+            return Ok(());
+        }
+        let after = Position::new(wanted.get().saturating_sub(1));
+        let mut next = self.log.subscribe(SubscribeFrom::All { after });
+        match tokio::time::timeout(VIEW_WAIT, next.next_page(1)).await {
+            Ok(reached) => Ok(drop(reached?)),
+            Err(_) => {
+                let detail = format!("the log is at position {} and not yet at {wanted}", self.log.head());
+                Err(ApiError::new(ProblemCode::Stale, detail))
+            }
+        }
+    }
+
+    fn position_of(&self, thread_id: &ThreadId, seq: Seq) -> Answer<Position> {
+        let stream = StreamId::Thread(thread_id.clone());
+        let found = self.log.read_stream(&stream, Seq::new(seq.get().saturating_sub(1)), 1)?;
+        Ok(found.first().map_or(Position::ZERO, |event| event.position))
     }
 
     /// The same for lists whose earlier moments the views can show too: they end at that event.
@@ -62,13 +100,18 @@ impl Server {
         tail: Seq,
         moment: Moment,
     ) -> Answer<Option<Seq>> {
-        check_reached(thread_id, tail, moment)?;
+        self.reach(thread_id, tail, moment).await?;
         self.views_now().await.map(|()| moment.as_of)
     }
 
     /// Waits until the views have what the log has now.
     pub(crate) async fn views_now(&self) -> Answer<()> {
-        let reached = self.projections.wait_for(self.log.head(), VIEW_WAIT).await;
+        self.views_at(self.log.head()).await
+    }
+
+    /// Waits until the views have got to a position.
+    async fn views_at(&self, position: Position) -> Answer<()> {
+        let reached = self.projections.wait_for(position, VIEW_WAIT).await;
         reached.map_err(|behind| ApiError::new(ProblemCode::Stale, behind.to_string()))
     }
 
@@ -90,4 +133,9 @@ impl Server {
         let done = tokio::task::spawn_blocking(move || read(&server)).await;
         done.unwrap_or_else(|error| Err(ApiError::failed(ProblemCode::Internal, "reading", &error)))
     }
+}
+
+fn behind(thread_id: &ThreadId, tail: Seq, wanted: Seq) -> ApiError {
+    let detail = format!("thread {thread_id} is at seq {tail} and not yet at {wanted}");
+    ApiError::new(ProblemCode::Stale, detail)
 }

@@ -1,10 +1,10 @@
 //! The answers of the routes for whoever reads a data folder without a server: the same types of
 //! the wire, made by the same code.
 
-use contracts::wire::{cap, card, delegation, erasure, event, evidence, run, thread, usage_report};
+use contracts::wire::{cap, card, delegation, erasure, event, evidence, health, run, thread, usage_report};
 use domain::{card::Card, event::RunStatus, ledger::LedgerEntry, pricing::Prices};
 use eventlog::RecordedEvent;
-use projections::{CapRow, ReceiptRow, RunRow, ThreadRow, UsageAxis, UsageReport};
+use projections::{CapRow, LastRebuild, ReceiptRow, RunRow, ThreadRow, UsageAxis, UsageReport};
 
 use crate::convert;
 
@@ -42,6 +42,11 @@ pub fn receipt(row: &ReceiptRow) -> evidence::OwnedReceipt {
 pub fn usage(report: UsageReport, group_by: &[UsageAxis], prices: &Prices) -> usage_report::UsageReport {
     let whole = convert::usage_report::Part { after: None, limit: usize::MAX };
     convert::usage_report::to_wire(report, group_by, prices, &whole)
+}
+
+/// How a rebuild ended.
+pub fn last_rebuild(last: &LastRebuild) -> health::LastRebuild {
+    convert::health::last_rebuild_to_wire(last)
 }
 
 /// A record of an event; none when what is stored is not JSON, which is damage.

@@ -25,6 +25,7 @@ pub(crate) fn routes(server: &Server) -> Router {
         .merge(routes::delegations::routes())
         .merge(routes::erasures::routes())
         .merge(routes::events::routes())
+        .merge(routes::exports::routes())
         .merge(routes::log::routes())
         .merge(routes::messages::routes())
         .merge(routes::metrics::routes())

@@ -8,6 +8,7 @@ pub(crate) mod card_replay;
 pub(crate) mod delegations;
 pub(crate) mod erasures;
 pub(crate) mod events;
+pub(crate) mod exports;
 pub(crate) mod ingest;
 pub(crate) mod log;
 pub(crate) mod messages;

@@ -28,6 +28,7 @@ pub mod run;
 pub mod sanitise;
 pub mod status_contract;
 pub mod step;
+pub mod task_ref;
 pub mod text;
 pub mod tool_spec;
 pub mod usage;

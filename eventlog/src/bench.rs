@@ -22,6 +22,7 @@ mod read;
 mod replay;
 
 pub use append::append;
+pub use machine::{cpu_time, peak_rss_mib};
 pub use read::read;
 pub use replay::replay;
 

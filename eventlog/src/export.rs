@@ -69,6 +69,8 @@ const SIGNATURE_FILE: &str = "manifest.sig";
 const EVENTS_FILE: &str = "events.jsonl";
 const HASHES_FILE: &str = "hashes";
 const KEYS_FILE: &str = "keys";
+/// The signing key within a data folder.
+const SIGNING_KEY_FILE: &str = "keys/export.key";
 
 /// Why there is no export, or no log made of one.
 #[derive(Debug, thiserror::Error)]
@@ -100,6 +102,9 @@ pub enum ExportError {
         /// The folder that was begun.
         folder: PathBuf,
     },
+    /// Whoever asked for it wants it no longer.
+    #[error("the export was stopped before it was done")]
+    Stopped,
     /// Threads were erased each time that the export was about to be done.
     #[error("threads were erased while they were exported, {attempts} times: try again later")]
     ErasedMeanwhile {
@@ -201,6 +206,7 @@ impl ExportError {
             | Self::OtherUnfinished { .. }
             | Self::OtherLog { .. }
             | Self::ErasedMeanwhile { .. }
+            | Self::Stopped
             | Self::NoExport { .. }
             | Self::Io { .. }
             | Self::Read(_)
@@ -214,6 +220,12 @@ impl ExportError {
             | Self::Verify(_) => false,
         }
     }
+}
+
+/// The names of an export's files, of which the manifest lists all but itself and its signature.
+pub fn file_names(manifest: &Manifest) -> Vec<String> {
+    let own = [MANIFEST_FILE, SIGNATURE_FILE].map(str::to_owned);
+    own.into_iter().chain(manifest.files.iter().map(|file| file.name.clone())).collect()
 }
 
 /// Whether the folder is, or was, an export.

@@ -10,7 +10,7 @@
 //!
 //! What is sealed with a run's key is bound to its thread as well.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use domain::ids::{RunHash, ThreadId};
 
@@ -125,9 +125,14 @@ impl Sealer {
 
     fn sealed(&self, front: &[u8], key: &SecretKey, associated: &[u8], bytes: &[u8]) -> Vec<u8> {
         let nonce = self.0.next_nonce();
-        let mut row = bytes.to_vec();
-        let tag = seal::seal(&row_key(key, &nonce), associated, &mut row);
-        [front, &nonce[..], &row, &tag].concat()
+        let mut row = Vec::with_capacity(front.len() + nonce.len() + bytes.len() + seal::TAG_BYTES);
+        row.extend_from_slice(front);
+        row.extend_from_slice(&nonce);
+        row.extend_from_slice(bytes);
+        let body = row.get_mut(front.len() + nonce.len()..).unwrap_or_default();
+        let tag = seal::seal(&row_key(key, &nonce), associated, body);
+        row.extend_from_slice(&tag);
+        row
     }
 
     fn opened(&self, scope: ScopeId, associated: &[u8], bytes: &[u8], run: Option<RunHash>) -> Unsealed {
@@ -154,8 +159,20 @@ fn both(thread: ScopeId, run: ScopeId) -> [u8; 32] {
     bytes
 }
 
+thread_local! {
+    /// The thread that was hashed last: neighbouring rows are mostly of one.
+    static NEWEST_THREAD: RefCell<Option<(ThreadId, ScopeId)>> = const { RefCell::new(None) };
+}
+
 pub(crate) fn thread_scope(thread_id: &ThreadId) -> ScopeId {
-    ScopeId(keys::stream_entry::hash(&StreamId::Thread(thread_id.clone())))
+    NEWEST_THREAD.with_borrow_mut(|newest| match newest {
+        Some((thread, scope)) if thread == thread_id => *scope,
+        Some(_) | None => {
+            let scope = ScopeId(keys::stream_entry::hash(&StreamId::Thread(thread_id.clone())));
+            *newest = Some((thread_id.clone(), scope));
+            scope
+        }
+    })
 }
 
 pub(crate) const fn hashed_scope(run: RunHash) -> ScopeId {

@@ -1,25 +1,236 @@
-//! What the views answered at an earlier moment: the log folded up to a `seq` of the thread, by the
-//! functions that fold it live. Events that a view would have parked are left out here too.
+//! What the views answered at an earlier moment: when the newest event of a thread was this one.
+//!
+//! A row that has not changed since answers as it is. Of others the views keep states from now and
+//! then (see `RowKey::MOMENTS`); the newest of them that is old enough is folded on with the events
+//! up to the moment, by the functions that fold the view. What is only ever added is cut short. So
+//! an answer costs a few hundred events at most, however long the thread is.
+//!
+//! Of one thread and one run the log says what the views do not have yet. Lists are those of the
+//! views, which must have got as far as the moment: wait for them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use domain::{
     card::{Card, CardHead, CardPart},
     event::Logged,
-    ids::{DelegationId, RunId, ThreadId},
+    ids::{DelegationId, RunId, ThreadId, ToolCallId},
     ledger::LedgerEntry,
 };
-use eventlog::{EventFilter, EventLog, ReadError, Seq, StreamId};
+use eventlog::{EventFilter, EventLog, RecordedEvent, Seq, StreamId, engine::Direction};
 
-use crate::views::{
-    card::TaskRef,
-    ledger::delegation_of,
-    run::{RunRow, started_run},
-    thread::ThreadRow,
+use crate::{
+    keys::{
+        MOMENT_SEQS, RowKey,
+        card::{CardHeadKey, CardOfTaskKey, CardPartKey},
+        ledger::{LedgerEntryKey, LedgerOfRunKey, LedgerOrderKey},
+        run::{RunKey, RunOrderKey},
+        thread::ThreadKey,
+    },
+    projections::Projections,
+    store::{RowError, Snapshot},
+    views::{
+        card::TaskRef,
+        ledger::delegation_of,
+        run::{RunRow, started_run},
+        thread::ThreadRow,
+    },
 };
 
-/// Events that are read at once. More saves little and holds more memory.
-const PAGE_EVENTS: usize = 512;
+/// Events that are read at once: those between two kept states, and one more that says that the
+/// moment is passed.
+const PAGE_EVENTS: usize = MOMENT_SEQS as usize + 1;
+
+/// The newest state of a row that is not newer than a seq, if the views have one.
+fn state<K: RowKey>(views: &Projections, key: &K, seq: Seq) -> Result<Option<K::Row>, RowError> {
+    let snapshot = views.0.store.snapshot();
+    match snapshot.get(key)? {
+        Some(row) if K::last_seq(&row) <= seq.get() => Ok(Some(row)),
+        Some(_) => snapshot.moment(key, seq.get()),
+        None => Ok(None),
+    }
+}
+
+/// The thread as it was then.
+pub fn thread_as_of(
+    views: &Projections,
+    thread_id: &ThreadId,
+    seq: Seq,
+) -> Result<Option<ThreadRow>, RowError> {
+    let mut row = state(views, &ThreadKey { thread_id: thread_id.clone() }, seq)?;
+    let after = row.as_ref().map_or(Seq::ZERO, |row| Seq::new(row.last_seq));
+    let mut started = HashSet::new();
+    for_each(&views.0.log, &Source::Thread(thread_id), after, seq, |event| {
+        let mut new_run = None;
+        if let Some(run_id) = started_run(event) {
+            // A run is new with the event that made its row; of one without a row this is the first.
+            let first = views.run(thread_id, run_id)?.map_or(event.seq, |run| run.first_seq);
+            new_run = (first == event.seq && started.insert(run_id.clone())).then_some(run_id);
+        }
+        row = Some(ThreadRow::fold(row.take(), event, new_run));
+        Ok(())
+    })?;
+    Ok(row)
+}
+
+/// Runs of the thread as they were then, newest first, those before the run whose `first_seq` is
+/// `before`.
+pub fn runs_as_of(
+    views: &Projections,
+    thread_id: &ThreadId,
+    seq: Seq,
+    before: Option<Seq>,
+    limit: usize,
+) -> Result<Vec<RunRow>, RowError> {
+    let last = before.map_or(u64::MAX, |before| before.get().saturating_sub(1)).min(seq.get());
+    let range = RunOrderKey::of_thread(thread_id).range_within(0, last);
+    let order = views.0.store.snapshot().page::<RunOrderKey>(&range, Direction::Backward, limit)?;
+    let mut runs = Vec::with_capacity(order.len());
+    for (_, run_id) in order {
+        runs.extend(run_as_of(views, thread_id, &run_id, seq)?);
+    }
+    Ok(runs)
+}
+
+/// The run as it was then.
+pub fn run_as_of(
+    views: &Projections,
+    thread_id: &ThreadId,
+    run_id: &RunId,
+    seq: Seq,
+) -> Result<Option<RunRow>, RowError> {
+    let mut row = state(views, &RunKey::new(thread_id, run_id), seq)?;
+    let after = row.as_ref().map_or(Seq::ZERO, |row| Seq::new(row.last_seq));
+    let source = Source::Run(thread_id, run_id, EventFilter::default());
+    for_each(&views.0.log, &source, after, seq, |event| {
+        if RunRow::check(event).is_ok() {
+            row = RunRow::fold(row.take(), event);
+        }
+        Ok(())
+    })?;
+    Ok(row)
+}
+
+/// The ledger of the thread, or of one of its runs, as it was then.
+pub fn ledger_as_of(
+    views: &Projections,
+    thread_id: &ThreadId,
+    run_id: Option<&RunId>,
+    seq: Seq,
+) -> Result<Vec<LedgerEntry>, RowError> {
+    let mut entries = Vec::new();
+    for delegation_id in delegations(&views.0.store.snapshot(), thread_id, run_id, seq)? {
+        let key = LedgerEntryKey { thread_id: thread_id.clone(), delegation_id };
+        let now = views.0.store.snapshot().get(&key)?;
+        match now {
+            Some(entry) if entry.last_seq <= seq.get() => entries.push(entry),
+            Some(entry) => {
+                let head = head_as_of(views, thread_id, &entry.run_id, delegation_id, seq)?;
+                entries.extend(head.map(|head| head.entry));
+            }
+            None => {}
+        }
+    }
+    Ok(entries)
+}
+
+/// What is known of one delegation of a run, without its steps, receipts and caps, as it was then.
+pub fn card_head_as_of(
+    views: &Projections,
+    thread_id: &ThreadId,
+    run_id: &RunId,
+    task: &TaskRef,
+    seq: Seq,
+) -> Result<Option<CardHead>, RowError> {
+    let named = delegation_named(&views.0.store.snapshot(), thread_id, run_id, task, seq)?;
+    let Some(delegation_id) = named else { return Ok(None) };
+    let head = head_as_of(views, thread_id, run_id, delegation_id, seq)?;
+    Ok(head.filter(|head| head.entry.run_id == *run_id))
+}
+
+/// The card of one delegation of a run, as it was then.
+pub fn card_as_of(
+    views: &Projections,
+    thread_id: &ThreadId,
+    run_id: &RunId,
+    task: &TaskRef,
+    seq: Seq,
+) -> Result<Option<Card>, RowError> {
+    let Some(head) = card_head_as_of(views, thread_id, run_id, task, seq)? else { return Ok(None) };
+    let of_card = CardPartKey::of_card(thread_id, head.entry.delegation_id);
+    let range = of_card.range_within(0, seq.get());
+    let snapshot = views.0.store.snapshot();
+    let parts = snapshot.page::<CardPartKey>(&range, Direction::Forward, usize::MAX)?;
+    Ok(Some(Card::assemble(head, parts.into_iter().map(|(_, part): (_, CardPart)| part))))
+}
+
+fn head_as_of(
+    views: &Projections,
+    thread_id: &ThreadId,
+    run_id: &RunId,
+    delegation_id: DelegationId,
+    seq: Seq,
+) -> Result<Option<CardHead>, RowError> {
+    let key = CardHeadKey { thread_id: thread_id.clone(), delegation_id };
+    let mut head = state(views, &key, seq)?;
+    let after = head.as_ref().map_or(Seq::ZERO, |head| Seq::new(head.entry.last_seq));
+    let filter = EventFilter { delegation_id: Some(delegation_id), ..EventFilter::default() };
+    for_each(&views.0.log, &Source::Run(thread_id, run_id, filter), after, seq, |event| {
+        if delegation_of(event) == Some(delegation_id) {
+            head = CardHead::fold(head.take(), event);
+        }
+        Ok(())
+    })?;
+    Ok(head)
+}
+
+/// The delegations that there were then, in the order of their first event.
+fn delegations(
+    snapshot: &Snapshot<'_>,
+    thread_id: &ThreadId,
+    run_id: Option<&RunId>,
+    seq: Seq,
+) -> Result<Vec<DelegationId>, RowError> {
+    let (forward, all) = (Direction::Forward, usize::MAX);
+    match run_id {
+        Some(run_id) => {
+            let range = LedgerOfRunKey::of_run(thread_id, run_id).range_within(0, seq.get());
+            let rows = snapshot.page::<LedgerOfRunKey>(&range, forward, all)?;
+            Ok(rows.into_iter().map(|(_, id)| id).collect())
+        }
+        None => {
+            let range = LedgerOrderKey::of_thread(thread_id).range_within(0, seq.get());
+            let rows = snapshot.page::<LedgerOrderKey>(&range, forward, all)?;
+            Ok(rows.into_iter().map(|(_, id)| id).collect())
+        }
+    }
+}
+
+/// The delegation that this name meant then. A task's name may have come to mean a newer one since.
+fn delegation_named(
+    snapshot: &Snapshot<'_>,
+    thread_id: &ThreadId,
+    run_id: &RunId,
+    task: &TaskRef,
+    seq: Seq,
+) -> Result<Option<DelegationId>, RowError> {
+    let task_id: &ToolCallId = match task {
+        TaskRef::DelegationId(id) => return Ok(Some(*id)),
+        TaskRef::TaskId(task_id) => task_id,
+    };
+    let Some(newest) = snapshot.get(&CardOfTaskKey::new(thread_id, run_id, task_id))? else {
+        return Ok(None);
+    };
+    let entry = |delegation_id| snapshot.get(&LedgerEntryKey { thread_id: thread_id.clone(), delegation_id });
+    if entry(newest)?.is_some_and(|entry| entry.first_seq <= seq.get()) {
+        return Ok(Some(newest));
+    }
+    for delegation_id in delegations(snapshot, thread_id, Some(run_id), seq)?.into_iter().rev() {
+        if entry(delegation_id)?.is_some_and(|entry| entry.task_id == *task_id) {
+            return Ok(Some(delegation_id));
+        }
+    }
+    Ok(None)
+}
 
 /// Whose events are folded.
 enum Source<'a> {
@@ -27,121 +238,33 @@ enum Source<'a> {
     Run(&'a ThreadId, &'a RunId, EventFilter),
 }
 
-/// The thread as it was when its newest event was `seq`.
-pub fn thread_as_of(log: &EventLog, thread_id: &ThreadId, seq: Seq) -> Result<Option<ThreadRow>, ReadError> {
-    let (mut row, mut known) = (None, HashSet::new());
-    for_each(log, &Source::Thread(thread_id), seq, |event| {
-        let new_run = started_run(event).filter(|run_id| known.insert((*run_id).clone()));
-        row = Some(ThreadRow::fold(row.take(), event, new_run));
-    })?;
-    Ok(row)
-}
-
-/// All runs of the thread, newest first, as they were then.
-pub fn runs_as_of(log: &EventLog, thread_id: &ThreadId, seq: Seq) -> Result<Vec<RunRow>, ReadError> {
-    let mut runs = BTreeMap::new();
-    for_each(log, &Source::Thread(thread_id), seq, |event| {
-        if let Some(run_id) = &event.scope.run_id {
-            fold_run(runs.entry(run_id.clone()).or_default(), event);
-        }
-    })?;
-    let mut runs: Vec<RunRow> = runs.into_values().flatten().collect();
-    runs.sort_by_key(|row| std::cmp::Reverse(row.first_seq));
-    Ok(runs)
-}
-
-/// The run as it was then.
-pub fn run_as_of(
-    log: &EventLog,
-    thread_id: &ThreadId,
-    run_id: &RunId,
-    seq: Seq,
-) -> Result<Option<RunRow>, ReadError> {
-    let mut row = None;
-    let source = Source::Run(thread_id, run_id, EventFilter::default());
-    for_each(log, &source, seq, |event| fold_run(&mut row, event))?;
-    Ok(row)
-}
-
-/// The ledger of the thread, or of one of its runs, as it was then.
-pub fn ledger_as_of(
-    log: &EventLog,
-    thread_id: &ThreadId,
-    run_id: Option<&RunId>,
-    seq: Seq,
-) -> Result<Vec<LedgerEntry>, ReadError> {
-    let source = match run_id {
-        Some(run_id) => Source::Run(thread_id, run_id, EventFilter::default()),
-        None => Source::Thread(thread_id),
-    };
-    let mut entries = BTreeMap::<DelegationId, Option<LedgerEntry>>::new();
-    for_each(log, &source, seq, |event| {
-        if let Some(delegation_id) = delegation_of(event) {
-            let entry = entries.entry(delegation_id).or_default();
-            *entry = LedgerEntry::fold(entry.take(), event);
-        }
-    })?;
-    let mut entries: Vec<LedgerEntry> = entries.into_values().flatten().collect();
-    entries.sort_by_key(|entry| entry.first_seq);
-    Ok(entries)
-}
-
-/// The card of one delegation of a run, as it was then.
-pub fn card_as_of(
-    log: &EventLog,
-    thread_id: &ThreadId,
-    run_id: &RunId,
-    task: &TaskRef,
-    seq: Seq,
-) -> Result<Option<Card>, ReadError> {
-    let mut filter = EventFilter::default();
-    match task {
-        TaskRef::TaskId(task_id) => filter.task_id = Some(task_id.clone()),
-        TaskRef::DelegationId(delegation_id) => filter.delegation_id = Some(*delegation_id),
-    }
-    let mut cards = BTreeMap::<DelegationId, (Option<CardHead>, Vec<CardPart>)>::new();
-    for_each(log, &Source::Run(thread_id, run_id, filter), seq, |event| {
-        if let Some(delegation_id) = delegation_of(event) {
-            let (head, parts) = cards.entry(delegation_id).or_default();
-            *head = CardHead::fold(head.take(), event);
-            parts.extend(CardPart::of(event));
-        }
-    })?;
-    let cards = cards.into_values().filter_map(|(head, parts)| Some((head?, parts)));
-    let newest = cards.max_by_key(|(head, _)| head.entry.first_seq);
-    Ok(newest.map(|(head, parts)| Card::assemble(head, parts)))
-}
-
-fn fold_run(row: &mut Option<RunRow>, event: &Logged) {
-    if RunRow::check(event).is_ok() {
-        *row = RunRow::fold(row.take(), event);
+impl Source<'_> {
+    fn page(&self, log: &EventLog, after: Seq) -> Result<Vec<RecordedEvent>, RowError> {
+        let page = match self {
+            Self::Thread(thread_id) => {
+                log.read_stream(&StreamId::Thread((*thread_id).clone()), after, PAGE_EVENTS)
+            }
+            Self::Run(thread_id, run_id, filter) => {
+                log.read_run(thread_id, run_id, filter, after, PAGE_EVENTS)
+            }
+        };
+        page.map_err(RowError::Log)
     }
 }
 
-/// Shows each decodable event up to a seq, in order. An erased thread has none.
+/// Shows each decodable event after one seq and up to another, in order.
 fn for_each(
     log: &EventLog,
     source: &Source<'_>,
+    mut after: Seq,
     last: Seq,
-    mut show: impl FnMut(&Logged),
-) -> Result<(), ReadError> {
-    let (Source::Thread(thread_id) | Source::Run(thread_id, ..)) = source;
-    if log.is_erased(thread_id) {
-        return Ok(());
-    }
-    let mut after = Seq::ZERO;
+    mut show: impl FnMut(&Logged) -> Result<(), RowError>,
+) -> Result<(), RowError> {
     loop {
-        let page = match source {
-            Source::Thread(thread_id) => {
-                log.read_stream(&StreamId::Thread((*thread_id).clone()), after, PAGE_EVENTS)?
-            }
-            Source::Run(thread_id, run_id, filter) => {
-                log.read_run(thread_id, run_id, filter, after, PAGE_EVENTS)?
-            }
-        };
+        let page = source.page(log, after)?;
         for event in page.iter().take_while(|event| event.seq <= last).filter(|event| !event.is_erased()) {
             if let Ok(event) = eventlog::decode(event) {
-                show(&event);
+                show(&event)?;
             }
         }
         match page.last() {

@@ -14,6 +14,9 @@
 //! | 10   | thread, delegation         | card head               | cards   |
 //! | 11   | thread, delegation, seq    | card part               | cards   |
 //! | 12   | thread, hash of run and task | newest delegation id    | cards   |
+//! | 13   | as kind 3, seq             | the thread as it was then | threads |
+//! | 14   | as kind 5, seq             | the run as it was then  | runs    |
+//! | 15   | as kind 10, seq            | the card head as it was then | cards |
 //! | 20   | thread, seq                | nothing: it is a message that is shown | messages |
 //! | 21   | thread, seq                | nothing: it is a message that is hidden | messages |
 //! | 22   | thread, hash of run, seq   | its number, and the last answer | messages |
@@ -35,6 +38,8 @@
 //!
 //! A view owns its kinds: to rebuild it is to delete what is under them. Whoever changes a key or
 //! a row raises the version of its view; nothing here has to be readable for ever.
+
+use std::{cell::RefCell, sync::Arc};
 
 use domain::{
     digest,
@@ -60,6 +65,10 @@ mod tests;
 /// Ends a name in a key. The alphabet of names is above it.
 const NAME_END: u8 = 0;
 
+/// Seqs of a thread between two kept states of a row, where every state is asked for now and then.
+/// Fewer mean more rows, more mean more events to fold for an answer.
+pub(crate) const MOMENT_SEQS: u64 = if cfg!(test) { 3 } else { 256 };
+
 /// First byte of every key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -76,6 +85,9 @@ pub(crate) enum KeyKind {
     CardHead = 10,
     CardPart = 11,
     CardOfTask = 12,
+    ThreadThen = 13,
+    RunThen = 14,
+    CardHeadThen = 15,
     VisibleMessage = 20,
     HiddenMessage = 21,
     MessageOfRun = 22,
@@ -99,36 +111,59 @@ pub(crate) fn thread_of(key: &[u8]) -> Option<ThreadId> {
     (*kind != KeyKind::Checkpoint as u8).then(|| parts.thread())?
 }
 
+/// The key of the state that a row had at a seq, from the row's key.
+pub(crate) fn moment_key(kind: KeyKind, key: &[u8], seq: u64) -> Vec<u8> {
+    [&[kind as u8], key.get(1..).unwrap_or_default(), &seq.to_be_bytes()].concat()
+}
+
 /// Stands for a run, or for a task of a run, in a key.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct NameHash(String);
+pub(crate) struct NameHash(Arc<str>);
+
+thread_local! {
+    /// The run that was hashed last: neighbouring events are mostly of one run, and every view asks.
+    static NEWEST_RUN: RefCell<Option<(ThreadId, RunId, NameHash)>> = const { RefCell::new(None) };
+}
 
 impl NameHash {
     /// Of a run.
     pub(crate) fn of_run(thread_id: &ThreadId, run_id: &RunId) -> Self {
-        Self(digest::sha256_hex(format!("{thread_id}/{run_id}").as_bytes()))
+        NEWEST_RUN.with_borrow_mut(|newest| match newest {
+            Some((thread, run, hash)) if (&*thread, &*run) == (thread_id, run_id) => hash.clone(),
+            Some(_) | None => {
+                let hash = Self::of_text(&format!("{thread_id}/{run_id}"));
+                *newest = Some((thread_id.clone(), run_id.clone(), hash.clone()));
+                hash
+            }
+        })
     }
 
     /// Of the run that an event is of, or of none: no run's name is empty.
     pub(crate) fn of_any_run(thread_id: &ThreadId, run_id: Option<&RunId>) -> Self {
-        let run_id = run_id.map(RunId::as_str).unwrap_or_default();
-        Self(digest::sha256_hex(format!("{thread_id}/{run_id}").as_bytes()))
+        match run_id {
+            Some(run_id) => Self::of_run(thread_id, run_id),
+            None => Self::of_text(&format!("{thread_id}/")),
+        }
+    }
+
+    fn of_text(text: &str) -> Self {
+        Self(digest::sha256_hex(text.as_bytes()).into())
     }
 
     /// Of several words. They are told apart: none of them has a zero byte, or its hash is another one.
     pub(crate) fn of_words(words: &[&str]) -> Self {
-        Self(digest::sha256_hex(words.join("\0").as_bytes()))
+        Self::of_text(&words.join("\0"))
     }
 
     /// Of a task.
     pub(crate) fn of_task(thread_id: &ThreadId, run_id: &RunId, task_id: &ToolCallId) -> Self {
-        Self(digest::sha256_hex(format!("{thread_id}/{run_id}/{task_id}").as_bytes()))
+        Self::of_text(&format!("{thread_id}/{run_id}/{task_id}"))
     }
 
     /// Any text in its place.
     #[cfg(test)]
     pub(crate) fn from_text(text: &str) -> Self {
-        Self(text.to_owned())
+        Self(text.into())
     }
 }
 
@@ -143,6 +178,14 @@ pub(crate) trait RowKey: Sized {
     const KIND: KeyKind;
     /// What is stored under it.
     type Row: Row;
+    /// Where states of the row are kept as they were: one for each [`MOMENT_SEQS`] seqs of the thread
+    /// in which the row changed.
+    const MOMENTS: Option<KeyKind> = None;
+
+    /// The seq of the newest event in a row of which states are kept.
+    fn last_seq(_row: &Self::Row) -> u64 {
+        0
+    }
 
     /// Adds the parts in their order.
     fn write(&self, parts: &mut KeyWriter);
@@ -245,7 +288,7 @@ impl<'a> KeyReader<'a> {
     }
 
     pub(crate) fn hash(&mut self) -> Option<NameHash> {
-        self.name().map(|hash| NameHash(hash.to_owned()))
+        self.name().map(|hash| NameHash(hash.into()))
     }
 
     pub(crate) fn number(&mut self) -> Option<u64> {

@@ -8,6 +8,7 @@
 
 pub mod as_of;
 mod card_replay;
+pub mod bench;
 mod checkpoint;
 mod event_page;
 mod follow;

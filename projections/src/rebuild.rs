@@ -264,7 +264,8 @@ impl Projections {
         self.finish_rebuild(turn, &mut |_| ControlFlow::Continue(())).map(drop)
     }
 
-    fn names(&self) -> Vec<&'static str> {
+    /// The views.
+    pub fn names(&self) -> Vec<&'static str> {
         self.0.views.iter().map(|(name, _)| *name).collect()
     }
 

@@ -8,7 +8,7 @@ use domain::ids::ThreadId;
 use eventlog::engine::{Batch, Direction};
 
 use crate::{
-    keys::{KeyKind, KeyWriter, Row, RowKey},
+    keys::{KeyKind, KeyWriter, MOMENT_SEQS, Row, RowKey, moment_key},
     sealing::{Origin, Sealing},
     store::{RowError, Side, Snapshot},
 };
@@ -38,7 +38,8 @@ pub(crate) struct KeptRows(HashMap<Vec<u8>, Slot>);
 
 /// A row that was touched.
 struct Slot {
-    row: Option<Box<dyn TouchedRow>>,
+    /// An `Option` of the row, which stays where it is while folds replace what is in it.
+    row: Box<dyn TouchedRow>,
     is_changed: bool,
     /// Whether a fold has changed it, and may do so again; what is only put is put once.
     is_folded: bool,
@@ -46,24 +47,25 @@ struct Slot {
     origin: Origin,
 }
 
-/// A row of any type, and how it becomes bytes.
+/// A row of any type, or its absence, and how it becomes bytes.
 trait TouchedRow: Send {
-    fn encode(&self) -> Result<Vec<u8>, serde_json::Error>;
+    /// None where there is no row.
+    fn encode(&self) -> Result<Option<Vec<u8>>, serde_json::Error>;
     fn as_any(&self) -> &dyn Any;
-    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+    fn as_any_mut(&mut self) -> &mut dyn Any;
     fn copied(&self) -> Box<dyn TouchedRow>;
 }
 
-impl<R: Row> TouchedRow for R {
-    fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
-        serde_json::to_vec(self)
+impl<R: Row> TouchedRow for Option<R> {
+    fn encode(&self) -> Result<Option<Vec<u8>>, serde_json::Error> {
+        self.as_ref().map(serde_json::to_vec).transpose()
     }
 
     fn as_any(&self) -> &dyn Any {
         self
     }
 
-    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+    fn as_any_mut(&mut self) -> &mut dyn Any {
         self
     }
 
@@ -74,7 +76,17 @@ impl<R: Row> TouchedRow for R {
 
 impl Slot {
     fn copied(&self) -> Self {
-        Self { row: self.row.as_ref().map(|row| row.copied()), ..*self }
+        Self { row: self.row.copied(), ..*self }
+    }
+
+    /// A row that is put in the place of any other.
+    fn put<R: Row>(row: R, origin: Origin) -> Self {
+        Self { row: Box::new(Some(row)), is_changed: true, is_folded: false, origin }
+    }
+
+    /// The row, which is of the type that its key asks for.
+    fn row<R: Row>(&self) -> Option<&R> {
+        self.row.as_any().downcast_ref::<Option<R>>()?.as_ref()
     }
 }
 
@@ -124,7 +136,8 @@ impl<'s> Rows<'s> {
             of_thread.name(thread_id.as_str());
             self.slots.retain(|key, _| !of_thread.begins(key));
             for key in self.stored(&of_thread)? {
-                let gone = Slot { row: None, is_changed: true, is_folded: false, origin: Origin::Thread };
+                let row = Box::new(None::<()>);
+                let gone = Slot { row, is_changed: true, is_folded: false, origin: Origin::Thread };
                 self.slots.insert(key, gone);
             }
         }
@@ -149,15 +162,14 @@ impl<'s> Rows<'s> {
     /// The row under a key.
     pub(crate) fn get<K: RowKey>(&mut self, key: &K) -> Result<Option<&K::Row>, RowError> {
         let slot = self.slot::<K>(key.encode())?;
-        Ok(slot.row.as_deref().and_then(|row| row.as_any().downcast_ref()))
+        Ok(slot.row())
     }
 
     /// Puts a row under a key, in place of any before.
     pub(crate) fn put<K: RowKey>(&mut self, key: &K, row: K::Row) {
         let (key, origin) = (key.encode(), self.event);
         self.note(&key);
-        let slot = Slot { row: Some(Box::new(row)), is_changed: true, is_folded: false, origin };
-        self.slots.insert(key, slot);
+        self.slots.insert(key, Slot::put(row, origin));
     }
 
     /// Replaces the row under a key by what a fold makes of it. Gives the row if it is a new one.
@@ -168,33 +180,49 @@ impl<'s> Rows<'s> {
     ) -> Result<Option<&K::Row>, RowError> {
         let (key, event) = (key.encode(), self.event);
         self.note(&key);
-        let slot = self.slot::<K>(key)?;
-        let before = slot.row.take().and_then(|row| row.into_any().downcast().ok()).map(|row| *row);
-        let was_there = before.is_some();
-        let after = fold(before);
-        slot.is_changed |= was_there || after.is_some();
+        let slot = self.slot::<K>(key.clone())?;
+        let Some(row) = slot.row.as_any_mut().downcast_mut::<Option<K::Row>>() else { return Ok(None) };
+        let before = row.take();
+        let before_seq = before.as_ref().map(K::last_seq);
+        *row = fold(before);
+        slot.is_changed |= before_seq.is_some() || row.is_some();
+        let moment = before_seq.and_then(|seq| kept_moment::<K>(seq, row.as_ref()?));
         slot.is_folded = true;
-        slot.origin = if was_there { slot.origin.and(event) } else { event };
-        slot.row = after.map(|row| Box::new(row) as Box<dyn TouchedRow>);
-        let row = slot.row.as_deref().and_then(|row| row.as_any().downcast_ref());
-        Ok(row.filter(|_| !was_there))
+        slot.origin = if before_seq.is_some() { slot.origin.and(event) } else { event };
+        let origin = slot.origin;
+        if let Some((kind, seq, row)) = moment {
+            let key = moment_key(kind, &key, seq);
+            self.note(&key);
+            self.slots.insert(key, Slot::put(row, origin));
+        }
+        if before_seq.is_some() {
+            return Ok(None);
+        }
+        Ok(self.slots.get(&key).and_then(Slot::row))
     }
 
     /// Adds what has changed to a batch. Gives the rows that the next page may change again.
     pub(crate) fn write_to(self, sealing: &Sealing, batch: &mut Batch) -> Result<KeptRows, RowError> {
         let (mut kept, mut kept_bytes) = (KeptRows::default(), 0);
-        for (key, slot) in self.slots {
-            match &slot.row {
-                _ if !slot.is_changed => {}
+        // Neighbours are mostly of one thread, and of one place in the store.
+        let mut slots: Vec<(Vec<u8>, Slot)> =
+            self.slots.into_iter().filter(|(_, slot)| slot.is_changed).collect();
+        slots.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        for (key, slot) in slots {
+            let row = slot.row.encode().map_err(RowError::Unencodable)?;
+            let bytes = row.as_ref().map_or(0, Vec::len);
+            let is_kept = slot.is_folded && kept_bytes + bytes <= KEPT_BYTES_MAX;
+            let place = if is_kept { key.clone() } else { Vec::new() };
+            match row {
                 Some(row) => {
-                    let row = row.encode().map_err(RowError::Unencodable)?;
-                    kept_bytes += if slot.is_folded { row.len() } else { 0 };
-                    batch.put(self.side.rows(), key.clone(), sealing.seal(&key, slot.origin, row));
+                    let sealed = sealing.seal(&key, slot.origin, row);
+                    batch.put(self.side.rows(), key, sealed);
                 }
-                None => batch.delete(self.side.rows(), key.clone()),
+                None => batch.delete(self.side.rows(), key),
             }
-            if slot.is_changed && slot.is_folded && kept_bytes <= KEPT_BYTES_MAX {
-                kept.0.insert(key, Slot { is_changed: false, ..slot });
+            if is_kept {
+                kept_bytes += bytes;
+                kept.0.insert(place, Slot { is_changed: false, ..slot });
             }
         }
         Ok(kept)
@@ -220,14 +248,23 @@ impl<'s> Rows<'s> {
                 };
                 let slot = match stored {
                     Some((row, origin)) => {
-                        Slot { row: Some(Box::new(row)), is_changed: false, is_folded: false, origin }
+                        Slot { row: Box::new(Some(row)), is_changed: false, is_folded: false, origin }
                     }
-                    None => Slot { row: None, is_changed: false, is_folded: false, origin: self.event },
+                    None => {
+                        let row = Box::new(None::<K::Row>);
+                        Slot { row, is_changed: false, is_folded: false, origin: self.event }
+                    }
                 };
                 Ok(vacant.insert(slot))
             }
         }
     }
+}
+
+/// The state of a row that is kept, if one is: the first after each [`MOMENT_SEQS`] seqs.
+fn kept_moment<K: RowKey>(before: u64, row: &K::Row) -> Option<(KeyKind, u64, K::Row)> {
+    let (kind, seq) = (K::MOMENTS?, K::last_seq(row));
+    (before / MOMENT_SEQS != seq / MOMENT_SEQS).then(|| (kind, seq, row.clone()))
 }
 
 #[cfg(test)]

@@ -27,9 +27,9 @@ pub(crate) use page::chain;
 use page::{Page, Part, Poison, Unfit};
 
 /// Events of one step. A page is one commit and one snapshot, and a row that many events change is
-/// written once for all of them; more would hold more rows in memory and make readers and a
-/// shutdown wait longer. It takes tens of milliseconds.
-pub(crate) const PAGE_EVENTS: usize = 8_192;
+/// written once for all of them; more would hold more memory than caches do, and make readers and a
+/// shutdown wait longer. It takes some ten milliseconds.
+pub(crate) const PAGE_EVENTS: usize = 2_048;
 
 /// Why the views could not follow the log.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use eventlog::{
 };
 
 use crate::{
-    keys::{KeyKind, Row, RowKey},
+    keys::{KeyKind, Row, RowKey, moment_key},
     sealing::{Origin, Sealing},
 };
 
@@ -104,8 +104,9 @@ pub enum RowError {
         /// What kind of row.
         kind: String,
     },
-    /// The log could not be read to make rows again that a run had a part in which was erased.
-    #[error("could not read the log to make rows of a thread again")]
+    /// The log could not be read: for rows as they were, or to make rows again that a run had a part in
+    /// which was erased.
+    #[error("could not read the log for rows of a thread")]
     Log(#[source] ReadError),
     /// A row cannot be written as JSON.
     #[error("could not write a row of the views as JSON")]
@@ -321,6 +322,17 @@ impl Snapshot<'_> {
             if keys.len() < limit { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         Ok(keys)
+    }
+
+    /// The newest kept state of a row that is not newer than a seq.
+    pub(crate) fn moment<K: RowKey>(&self, key: &K, seq: u64) -> Result<Option<K::Row>, RowError> {
+        let Some(kind) = K::MOMENTS else { return Ok(None) };
+        let key = key.encode();
+        let range = KeyRange::between(&moment_key(kind, &key, 0), &moment_key(kind, &key, seq));
+        let side = self.answering.of(kind);
+        let page = self.view.page(side.rows(), &range, Direction::Backward, 1)?;
+        let Some((encoded, sealed)) = page.into_iter().next() else { return Ok(None) };
+        Ok(self.open_row(kind, &encoded, sealed)?.map(|(row, _)| row))
     }
 
     /// Whether there is a row under a key that no longer opens, because whose it is was erased.

@@ -97,6 +97,7 @@ impl Runtime {
             parts.log.clone(),
             &parts.data_folder,
             config.backups_folder(),
+            config.log.signing_key.clone(),
             Arc::clone(&parts.clock),
             Arc::clone(&parts.ids),
         );

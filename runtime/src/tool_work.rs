@@ -20,6 +20,9 @@ struct Inner {
     at_work: Mutex<HashMap<(ThreadId, RunId), usize>>,
     /// Tells that a run has no more work.
     ended: Notify,
+    /// Who waits for that now.
+    #[cfg(test)]
+    waiting: std::sync::atomic::AtomicUsize,
 }
 
 /// Lists the work of one run's tools. Without a run it lists nothing.
@@ -45,8 +48,16 @@ impl ToolWork {
             if !self.0.lock().keys().any(|(thread_id, run_id)| is_meant(thread_id, run_id)) {
                 return;
             }
+            #[cfg(test)]
+            let _waiting = tests::Waiting::begin(&self.0.waiting);
             ended.await;
         }
+    }
+
+    /// How many wait for work to end.
+    #[cfg(test)]
+    pub(crate) fn waiting(&self) -> usize {
+        self.0.waiting.load(std::sync::atomic::Ordering::SeqCst)
     }
 }
 
@@ -92,7 +103,25 @@ impl fmt::Debug for WorkList {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+
+    /// Counts one that waits, until it is dropped.
+    pub(super) struct Waiting<'a>(&'a AtomicUsize);
+
+    impl<'a> Waiting<'a> {
+        pub(super) fn begin(count: &'a AtomicUsize) -> Self {
+            count.fetch_add(1, Ordering::SeqCst);
+            Self(count)
+        }
+    }
+
+    impl Drop for Waiting<'_> {
+        fn drop(&mut self) {
+            self.0.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
 
     fn ids(thread: &str, run: &str) -> (ThreadId, RunId) {
         (ThreadId::new(thread).unwrap(), RunId::new(run).unwrap())

@@ -25,10 +25,12 @@ use tokio_util::task::TaskTracker;
 
 use crate::{clock::Clock, id_source::IdSource};
 
+mod export;
 mod job;
 #[cfg(test)]
 mod tests;
 
+pub use export::ExportOrder;
 pub use job::{BackupName, Failed, InvalidBackupName, Job, JobKind, JobState};
 
 /// Pieces of work that are remembered. More are only of interest to whoever asked for them, and they
@@ -93,6 +95,8 @@ struct Inner {
     data: PathBuf,
     threads: PathBuf,
     backups: PathBuf,
+    /// The file of the key that signs exports; without one, the data folder has its own.
+    signing_key: Option<PathBuf>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdSource>,
     /// The newest last. The last one alone may be at work.
@@ -115,6 +119,7 @@ impl Upkeep {
         log: EventLog,
         data_folder: &Path,
         backups: PathBuf,
+        signing_key: Option<PathBuf>,
         clock: Arc<dyn Clock>,
         ids: Arc<dyn IdSource>,
     ) -> Self {
@@ -123,6 +128,7 @@ impl Upkeep {
             data: data_folder.to_owned(),
             threads: data_folder.join(THREADS_FOLDER),
             backups,
+            signing_key,
             clock,
             ids,
             jobs: Mutex::default(),

@@ -12,7 +12,7 @@ use projections::Pace;
 
 pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
-    ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
+    RebuildArguments, ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
 };
 pub(crate) use self::views::{CapsArguments, MessagesArguments, ReceiptsArguments, UsageArguments};
 
@@ -104,6 +104,8 @@ pub(crate) enum Command {
     Backup(BackupArguments),
     /// Make a data folder of a backup
     Restore(RestoreArguments),
+    /// Make views again from the log while they answer, or check that they are what the log says
+    Rebuild(RebuildArguments),
     /// Measure the log on this machine
     Bench(BenchArguments),
     /// Erase a thread, a run or all threads of an owner for good

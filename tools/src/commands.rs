@@ -14,6 +14,7 @@ mod export;
 mod import;
 mod ledger;
 mod messages;
+mod rebuild;
 mod receipts;
 mod replay;
 mod restore;
@@ -52,6 +53,7 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Import(arguments) => import::import(context, arguments).await,
         Command::Backup(arguments) => backup::backup(context, arguments).await,
         Command::Restore(arguments) => restore::restore(context, arguments).await,
+        Command::Rebuild(arguments) => rebuild::rebuild(context, arguments).await,
         Command::Bench(arguments) => bench::bench(context, &arguments).await,
         Command::Erase(arguments) => erase::erase(context, arguments).await,
     }

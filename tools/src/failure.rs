@@ -146,6 +146,7 @@ fn exit_of_export(error: &ExportError) -> Option<Exit> {
         ExportError::Io { .. }
         | ExportError::Read(_)
         | ExportError::LogDamaged(_)
+        | ExportError::Stopped
         | ExportError::Unwritable { .. }
         | ExportError::Unreadable { .. }
         | ExportError::Newer { .. }

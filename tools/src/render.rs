@@ -10,6 +10,7 @@ pub(crate) mod export;
 pub(crate) mod ledger;
 pub(crate) mod messages;
 pub(crate) mod printable;
+pub(crate) mod rebuild;
 pub(crate) mod receipts;
 pub(crate) mod replay;
 pub(crate) mod runs;

@@ -23,6 +23,23 @@ pub(crate) fn backup_to_wire(job: &Job) -> Option<wire::Backup> {
     })
 }
 
+/// The job as an export; none if it is something else.
+pub(crate) fn export_to_wire(job: &Job) -> Option<wire::Export> {
+    let JobKind::Export { name, folder, manifest } = &job.kind else { return None };
+    let (state, error) = state_to_wire(&job.state);
+    Some(wire::Export {
+        export_id: job.job_id.to_string(),
+        name: name.to_string(),
+        path: folder.display().to_string(),
+        state,
+        progress: progress_to_wire(job.progress),
+        started_at: job.started_at.to_string(),
+        ended_at: job.ended_at.map(|at| at.to_string()),
+        manifest: manifest.as_ref().and_then(|manifest| serde_json::to_value(manifest).ok()),
+        error,
+    })
+}
+
 /// The job as a verification; none if it is something else.
 pub(crate) fn verification_to_wire(job: &Job) -> Option<wire::Verification> {
     let JobKind::Verification { report } = &job.kind else { return None };

@@ -52,10 +52,30 @@ pub(crate) struct BackupPath {
     pub(crate) backup_id: JobId,
 }
 
+/// An export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExportPath {
+    pub(crate) export_id: JobId,
+}
+
+/// A file of an export.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ExportFilePath {
+    pub(crate) export_id: JobId,
+    /// As it was asked for: it may name anything.
+    pub(crate) name: String,
+}
+
 /// A verification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct VerificationPath {
     pub(crate) verification_id: JobId,
+}
+
+/// A view.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ViewPath {
+    pub(crate) name: String,
 }
 
 /// Ids that can be read from a path.
@@ -94,9 +114,31 @@ impl FromPath for BackupPath {
     }
 }
 
+impl FromPath for ExportPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { export_id: id(params, "export_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for ExportFilePath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        let ExportPath { export_id } = ExportPath::from_path(params)?;
+        Ok(Self { export_id, name: id(params, "name", Ok)? })
+    }
+}
+
 impl FromPath for VerificationPath {
     fn from_path(params: &RawPathParams) -> Answer<Self> {
         Ok(Self { verification_id: id(params, "verification_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for ViewPath {
+    /// Any text: whether there is such a view is found out by whoever looks.
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        let found = params.iter().find(|(key, _)| *key == "name");
+        let (_, name) = found.ok_or_else(|| ApiError::invalid("name", "part of the path"))?;
+        Ok(Self { name: name.to_owned() })
     }
 }
 

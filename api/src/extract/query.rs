@@ -81,6 +81,24 @@ impl FromQuery for EventsQuery {
     }
 }
 
+/// A page of what a view passed over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ParkedQuery {
+    /// Exclusive.
+    pub(crate) after: Position,
+    /// Rows at most.
+    pub(crate) limit: usize,
+}
+
+impl FromQuery for ParkedQuery {
+    const NAMES: &'static [&'static str] = &["after_position", "limit"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        let after = parameters.number("after_position", 0..=u64::MAX)?.unwrap_or(0);
+        Ok(Self { after: Position::new(after), limit: events_limit(parameters)? })
+    }
+}
+
 /// A part of the whole log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LogQuery {
@@ -167,13 +185,19 @@ pub(crate) struct Moment {
     pub(crate) as_of: Option<Seq>,
     /// An event of the thread that the answer must have taken in.
     pub(crate) min_seq: Option<Seq>,
+    /// An event of the log that the answer must have taken in.
+    pub(crate) min_position: Option<Position>,
 }
 
 impl FromQuery for Moment {
-    const NAMES: &'static [&'static str] = &["as_of", "min_seq"];
+    const NAMES: &'static [&'static str] = &["as_of", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
-        Ok(Self { as_of: parameters.seq("as_of")?, min_seq: parameters.seq("min_seq")? })
+        Ok(Self {
+            as_of: parameters.seq("as_of")?,
+            min_seq: parameters.seq("min_seq")?,
+            min_position: min_position(parameters)?,
+        })
     }
 }
 
@@ -187,7 +211,7 @@ pub(crate) struct DelegationsQuery {
 }
 
 impl FromQuery for DelegationsQuery {
-    const NAMES: &'static [&'static str] = &["run_id", "as_of", "min_seq"];
+    const NAMES: &'static [&'static str] = &["run_id", "as_of", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         Ok(Self { run_id: parameters.id("run_id", RunId::new)?, moment: Moment::from_query(parameters)? })
@@ -201,13 +225,19 @@ pub(crate) struct PageQuery {
     pub(crate) limit: usize,
     /// Exclusive: the id of the last row that the reader has.
     pub(crate) after: Option<String>,
+    /// An event of the log that the answer must have taken in.
+    pub(crate) min_position: Option<Position>,
 }
 
 impl FromQuery for PageQuery {
-    const NAMES: &'static [&'static str] = &["limit", "after"];
+    const NAMES: &'static [&'static str] = &["limit", "after", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
-        Ok(Self { limit: list_limit(parameters)?, after: parameters.text("after").map(str::to_owned) })
+        Ok(Self {
+            limit: list_limit(parameters)?,
+            after: parameters.text("after").map(str::to_owned),
+            min_position: min_position(parameters)?,
+        })
     }
 }
 
@@ -223,12 +253,16 @@ pub(crate) struct RunsQuery {
 }
 
 impl FromQuery for RunsQuery {
-    const NAMES: &'static [&'static str] = &["limit", "before_seq", "as_of", "min_seq"];
+    const NAMES: &'static [&'static str] = &["limit", "before_seq", "as_of", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         let (limit, before) = (list_limit(parameters)?, parameters.seq("before_seq")?);
         Ok(Self { limit, before, moment: Moment::from_query(parameters)? })
     }
+}
+
+fn min_position(parameters: &Parameters) -> Answer<Option<Position>> {
+    Ok(parameters.number("min_position", 1..=u64::MAX)?.map(Position::new))
 }
 
 fn list_limit(parameters: &Parameters) -> Answer<usize> {

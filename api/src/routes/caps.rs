@@ -32,8 +32,7 @@ impl Server {
     fn caps(&self, thread_id: &ThreadId, query: &CapsQuery, as_of: Option<Seq>) -> Answer<Page<Cap>> {
         let PartQuery { limit, after, moment: _ } = query.part;
         let mut page = Page { data: Vec::new(), has_more: false, next_before_seq: None };
-        for task in convert::task_ref::wanted(query.task_id.as_ref(), TaskRef::DelegationId, TaskRef::TaskId)
-        {
+        for task in domain::task_ref::wanted(query.task_id.as_ref(), TaskRef::DelegationId, TaskRef::TaskId) {
             let (run_id, axis, action) = (query.run_id.clone(), query.axis, query.action);
             let filter = CapFilter { run_id, task, axis, action };
             let listed = self.projections.caps(thread_id, &filter, Listing { after, as_of, limit })?;

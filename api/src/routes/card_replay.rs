@@ -4,7 +4,6 @@ use axum::{Router, extract::State, response::Response, routing::get};
 use projections::{CardReplay, TaskRef};
 
 use crate::{
-    convert,
     error::{Answer, ApiError},
     extract::{Path, Query, ReplayQuery, TaskPath},
     paths,
@@ -34,7 +33,7 @@ async fn replay(
 
 impl Server {
     fn card_replay(&self, path: &TaskPath, after: eventlog::Position) -> Answer<CardReplay> {
-        for task in convert::task_ref::meanings(&path.task_id, TaskRef::DelegationId, TaskRef::TaskId) {
+        for task in domain::task_ref::meanings(&path.task_id, TaskRef::DelegationId, TaskRef::TaskId) {
             let (thread_id, run_id) = (path.thread_id.clone(), path.run_id.clone());
             if let Some(replay) = CardReplay::open(&self.log, thread_id, run_id, &task, after)? {
                 return Ok(replay);

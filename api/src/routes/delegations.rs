@@ -32,7 +32,7 @@ impl Server {
     fn ledger_at(&self, thread_id: &ThreadId, run_id: Option<&RunId>, at: At) -> Answer<Vec<Delegation>> {
         let entries = match at {
             At::Now => self.projections.ledger(thread_id, run_id)?,
-            At::Then(seq) => as_of::ledger_as_of(&self.log, thread_id, run_id, seq)?,
+            At::Then(seq) => as_of::ledger_as_of(&self.projections, thread_id, run_id, seq)?,
         };
         Ok(entries.iter().map(convert::delegation::to_wire).collect())
     }

@@ -84,8 +84,9 @@ fn status(state: ErasureState) -> StatusCode {
 /// In the order in which they were asked for; `after` is the last `erasure_id` of the page before.
 async fn list(
     State(server): State<Server>,
-    Query(PageQuery { limit, after }): Query<PageQuery>,
+    Query(PageQuery { limit, after, min_position }): Query<PageQuery>,
 ) -> Answer<Json<Page<Erasure>>> {
+    server.reach_position(min_position.unwrap_or(eventlog::Position::ZERO)).await?;
     let after = after.as_deref().map(str::parse::<ErasureId>).transpose()?;
     server.read(move |server| server.erasure_page(after, limit)).await.map(Json)
 }

@@ -61,7 +61,7 @@ impl Server {
             return convert::event::to_wire_all(&event_page(&self.log, &whole)?);
         };
         let mut page = Vec::new();
-        for task in convert::task_ref::meanings(task_id, OfTask::Ours, OfTask::Theirs) {
+        for task in domain::task_ref::meanings(task_id, OfTask::Ours, OfTask::Theirs) {
             page = event_page(&self.log, &of_task(&whole, task))?;
             if !page.is_empty() {
                 break;

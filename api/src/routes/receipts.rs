@@ -38,8 +38,7 @@ impl Server {
     ) -> Answer<Page<OwnedReceipt>> {
         let PartQuery { limit, after, moment: _ } = query.part;
         let mut page = Page { data: Vec::new(), has_more: false, next_before_seq: None };
-        for task in convert::task_ref::wanted(query.task_id.as_ref(), TaskRef::DelegationId, TaskRef::TaskId)
-        {
+        for task in domain::task_ref::wanted(query.task_id.as_ref(), TaskRef::DelegationId, TaskRef::TaskId) {
             let (tool_name, outcome) = (query.tool_name.clone(), query.outcome);
             let filter = ReceiptFilter { run_id: query.run_id.clone(), task, tool_name, outcome };
             let listed = self.projections.receipts(thread_id, &filter, Listing { after, as_of, limit })?;

@@ -8,7 +8,6 @@ use axum::{
 };
 use contracts::wire::{page::Page, run::Run};
 use domain::ids::{RunId, ThreadId};
-use eventlog::Seq;
 use projections::{RunRow, as_of};
 
 use crate::{
@@ -42,7 +41,7 @@ async fn one(
     Path(RunPath { thread_id, run_id }): Path<RunPath>,
     Query(moment): Query<Moment>,
 ) -> Answer<Json<Run>> {
-    let at = server.at(&thread_id, moment).await?;
+    let at = server.at_or_in_log(&thread_id, moment).await?;
     server.read(move |server| server.run_at(&thread_id, &run_id, at)).await.map(Json)
 }
 
@@ -76,7 +75,7 @@ impl Server {
     pub(crate) fn run_at(&self, thread_id: &ThreadId, run_id: &RunId, at: At) -> Answer<Run> {
         let row = match at {
             At::Now => self.projections.run(thread_id, run_id)?,
-            At::Then(seq) => as_of::run_as_of(&self.log, thread_id, run_id, seq)?,
+            At::Then(seq) => as_of::run_as_of(&self.projections, thread_id, run_id, seq)?,
         };
         row.map(convert::run::to_wire).ok_or_else(|| ApiError::no_run(run_id))
     }
@@ -94,11 +93,7 @@ impl Server {
         let limit = query.limit + 1;
         match at {
             At::Now => Ok(self.projections.runs(thread_id, query.before, limit)?),
-            At::Then(seq) => {
-                let rows = as_of::runs_as_of(&self.log, thread_id, seq)?;
-                let is_before = |row: &RunRow| query.before.is_none_or(|seq| Seq::new(row.first_seq) < seq);
-                Ok(rows.into_iter().filter(is_before).take(limit).collect())
-            }
+            At::Then(seq) => Ok(as_of::runs_as_of(&self.projections, thread_id, seq, query.before, limit)?),
         }
     }
 }

@@ -29,7 +29,7 @@ async fn of_run(
     Query(moment): Query<Moment>,
 ) -> Answer<Json<Vec<Subagent>>> {
     // It is read from the log, which is never behind.
-    server.reached(&path.thread_id, moment)?;
+    server.reached(&path.thread_id, moment).await?;
     server.read(move |server| server.subagents_of(&path, moment)).await.map(Json)
 }
 

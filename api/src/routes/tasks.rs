@@ -74,7 +74,7 @@ impl Server {
 
     fn state_at(&self, path: &TaskPath, at: At) -> Answer<DelegationState> {
         let (ours, theirs) = (projections::TaskRef::DelegationId, projections::TaskRef::TaskId);
-        for task in convert::task_ref::meanings(&path.task_id, ours, theirs) {
+        for task in domain::task_ref::meanings(&path.task_id, ours, theirs) {
             if let Some(head) = self.head_at(path, &task, at)? {
                 return Ok(convert::delegation::state_to_wire(&head));
             }
@@ -86,18 +86,19 @@ impl Server {
         match at {
             At::Now => Ok(self.projections.card_head(&path.thread_id, &path.run_id, task)?),
             At::Then(seq) => {
-                let card = as_of::card_as_of(&self.log, &path.thread_id, &path.run_id, task, seq)?;
-                Ok(card.map(|card| card.head))
+                Ok(as_of::card_head_as_of(&self.projections, &path.thread_id, &path.run_id, task, seq)?)
             }
         }
     }
 
     fn card_at(&self, path: &TaskPath, at: At) -> Answer<Card> {
         let (ours, theirs) = (projections::TaskRef::DelegationId, projections::TaskRef::TaskId);
-        for task in convert::task_ref::meanings(&path.task_id, ours, theirs) {
+        for task in domain::task_ref::meanings(&path.task_id, ours, theirs) {
             let found = match at {
                 At::Now => self.projections.card(&path.thread_id, &path.run_id, &task)?,
-                At::Then(seq) => as_of::card_as_of(&self.log, &path.thread_id, &path.run_id, &task, seq)?,
+                At::Then(seq) => {
+                    as_of::card_as_of(&self.projections, &path.thread_id, &path.run_id, &task, seq)?
+                }
             };
             if let Some(card) = found {
                 return Ok(convert::card::to_wire(card));
@@ -108,7 +109,7 @@ impl Server {
 
     async fn cancel_task(&self, path: TaskPath) -> Answer<()> {
         let (ours, theirs) = (runtime::TaskRef::DelegationId, runtime::TaskRef::TaskId);
-        for task in convert::task_ref::meanings(&path.task_id, ours, theirs) {
+        for task in domain::task_ref::meanings(&path.task_id, ours, theirs) {
             match self.runtime.cancel_delegation(&path.thread_id, &path.run_id, &task).await {
                 Err(CancelError::UnknownDelegation(_)) => {}
                 answer => return Ok(answer?),

@@ -6,7 +6,7 @@ use contracts::wire::{
     thread::{CreateThread, Thread},
 };
 use domain::ids::{ThreadId, UserId};
-use eventlog::Seq;
+use eventlog::{Position, Seq};
 use projections::{ThreadRow, as_of};
 use runtime::NewThread;
 
@@ -41,7 +41,7 @@ async fn one(
     Path(ThreadPath { thread_id }): Path<ThreadPath>,
     Query(moment): Query<Moment>,
 ) -> Answer<Json<Thread>> {
-    let at = server.at(&thread_id, moment).await?;
+    let at = server.at_or_in_log(&thread_id, moment).await?;
     let read = move |server: &Server| match at {
         At::Now => server.thread_now(&thread_id),
         At::Then(seq) => server.thread_then(&thread_id, seq),
@@ -51,9 +51,10 @@ async fn one(
 
 async fn list(
     State(server): State<Server>,
-    Query(PageQuery { limit, after }): Query<PageQuery>,
+    Query(PageQuery { limit, after, min_position }): Query<PageQuery>,
 ) -> Answer<Json<Page<Thread>>> {
     let after = after.map(ThreadId::new).transpose()?;
+    server.reach_position(min_position.unwrap_or(Position::ZERO)).await?;
     server.views_now().await?;
     server.read(move |server| server.thread_page(after.as_ref(), limit)).await.map(Json)
 }
@@ -72,10 +73,10 @@ impl Server {
     }
 
     fn thread_then(&self, thread_id: &ThreadId, seq: Seq) -> Answer<Thread> {
-        let row = as_of::thread_as_of(&self.log, thread_id, seq)?;
+        let row = as_of::thread_as_of(&self.projections, thread_id, seq)?;
         let row = row.ok_or_else(|| ApiError::no_thread(thread_id))?;
         let newest_run = match &row.last_run_id {
-            Some(run_id) => as_of::run_as_of(&self.log, thread_id, run_id, seq)?,
+            Some(run_id) => as_of::run_as_of(&self.projections, thread_id, run_id, seq)?,
             None => None,
         };
         Ok(convert::thread::to_wire(row, newest_run.map(|run| run.status)))

@@ -2,6 +2,7 @@
 
 use axum::{Json, Router, extract::State, routing::get};
 use contracts::wire::usage_report::UsageReport;
+use eventlog::Position;
 use projections::usage_as_of;
 
 use crate::{
@@ -24,7 +25,10 @@ async fn usage(
 ) -> Answer<Json<UsageReport>> {
     let at = match &parameters.query.thread_id {
         Some(thread_id) => server.at(thread_id, parameters.moment).await?,
-        None => server.views_now().await.map(|()| At::Now)?,
+        None => {
+            server.reach_position(parameters.moment.min_position.unwrap_or(Position::ZERO)).await?;
+            server.views_now().await.map(|()| At::Now)?
+        }
     };
     server.read(move |server| server.usage_at(&parameters, at)).await.map(Json)
 }

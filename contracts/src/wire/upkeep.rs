@@ -1,4 +1,4 @@
-//! Long work on the whole log of a running server: backups and verifications. One runs at a time, and
+//! Long work on the whole log of a running server: backups, exports and verifications. One runs at a time, and
 //! the last few are remembered until the server ends.
 
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,18 @@ pub struct CreateBackup {
     /// Whether the files of threads belong to it; they do when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<bool>,
+}
+
+/// Asks for an export.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CreateExport {
+    /// The name of its folder, within the server's folder for backups; the time when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Which events: `{thread_id?, run_id?, owner?, from?, to?, event_types?}`; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<Value>,
 }
 
 /// Asks for a verification.
@@ -65,6 +77,32 @@ pub struct JobProgress {
 pub struct Backup {
     /// The backup.
     pub backup_id: String,
+    /// The name of its folder.
+    pub name: String,
+    /// Where it is on the server's machine, once it is done.
+    pub path: String,
+    /// How it stands.
+    pub state: JobState,
+    /// How far it is with the events.
+    pub progress: JobProgress,
+    /// When it began.
+    pub started_at: String,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<String>,
+    /// What its `manifest.json` says, once it is done.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<Value>,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<JobError>,
+}
+
+/// An export.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Export {
+    /// The export.
+    pub export_id: String,
     /// The name of its folder.
     pub name: String,
     /// Where it is on the server's machine, once it is done.

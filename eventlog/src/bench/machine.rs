@@ -13,7 +13,7 @@ use rustix::{
 };
 
 /// Processor time of all threads so far.
-pub(super) fn cpu_time() -> Duration {
+pub fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
@@ -25,7 +25,7 @@ pub(super) fn rss_mib() -> f64 {
 }
 
 /// The most memory that the process had, in MiB.
-pub(super) fn peak_rss_mib() -> f64 {
+pub fn peak_rss_mib() -> f64 {
     status("VmHWM:")
 }
 

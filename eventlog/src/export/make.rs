@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
+    ops::ControlFlow,
     path::Path,
 };
 
@@ -38,6 +39,9 @@ const PAGE: usize = 1_024;
 /// How often an export begins anew because threads were erased meanwhile, of which it has text.
 const ATTEMPTS_MAX: u32 = 3;
 
+/// Is told how far it is, and says whether to go on.
+type OnProgress<'a> = dyn FnMut(Progress) -> ControlFlow<()> + 'a;
+
 /// What is exported, and where to.
 pub struct ExportRequest<'a> {
     /// A folder that is not there yet.
@@ -52,8 +56,9 @@ pub struct ExportRequest<'a> {
     pub made_at: Timestamp,
     /// The program, with its version.
     pub made_by: String,
-    /// Is told after every page.
-    pub progress: &'a mut dyn FnMut(Progress),
+    /// Is told after every page, and says whether to go on. What is stopped is gone on with by the next
+    /// export to the same place.
+    pub progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
 /// An export that is in its place.
@@ -165,7 +170,7 @@ impl<'a> Making<'a> {
     }
 
     /// Reads on up to a head. Each event is checked against the one before it.
-    fn copy(&mut self, head: Head, progress: &mut dyn FnMut(Progress)) -> Result<(), ExportError> {
+    fn copy(&mut self, head: Head, progress: &mut OnProgress<'_>) -> Result<(), ExportError> {
         let mut replay = self.log.replay(self.walk.head.position)?;
         while self.walk.head.position < head.position {
             let page = replay.next_page(PAGE).map_err(ExportError::LogDamaged)?;
@@ -176,7 +181,10 @@ impl<'a> Making<'a> {
             for event in page.iter().take_while(|event| event.position <= head.position) {
                 self.put(event)?;
             }
-            progress(Progress { position: self.walk.head.position, head: head.position });
+            let reached = Progress { position: self.walk.head.position, head: head.position };
+            if progress(reached).is_break() {
+                return Err(ExportError::Stopped);
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::{fmt, fs, io, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
-use super::{ExportError, SIGNATURE_FILE, io_error, output::OWNER_ONLY};
+use super::{ExportError, SIGNATURE_FILE, SIGNING_KEY_FILE, io_error, output::OWNER_ONLY};
 use crate::secret::SecretKey;
 
 /// The name of the algorithm in the signature's file.
@@ -37,6 +37,14 @@ struct SignatureFile {
 }
 
 impl SigningKey {
+    /// The key in the file that is named, or else that of a data folder.
+    pub fn of(named: Option<&Path>, data: &Path) -> Result<Self, ExportError> {
+        match named {
+            Some(path) => Self::read(path),
+            None => Self::open_or_create(&data.join(SIGNING_KEY_FILE)),
+        }
+    }
+
     /// The key in this file, which is made if it is not there.
     pub fn open_or_create(path: &Path) -> Result<Self, ExportError> {
         if !path.exists() {
@@ -79,6 +87,9 @@ impl SigningKey {
 
 /// A key that lies beside the keys of threads is not in backups: it says who made an export here.
 fn create(path: &Path) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
     let key = SecretKey::random()?;
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path)?;
     file.write_all(key.to_hex().as_bytes())?;

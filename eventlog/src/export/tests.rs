@@ -1,6 +1,6 @@
 //! Exports that are made, checked, changed, interrupted and made logs of.
 
-use std::{fs, path::Path};
+use std::{fs, ops::ControlFlow, path::Path};
 
 use domain::ids::{ThreadId, UserId};
 
@@ -16,7 +16,10 @@ mod lines;
 mod resuming;
 mod tampering;
 
-fn nothing(_: Progress) {}
+/// Goes on whatever happens.
+fn on(_: Progress) -> ControlFlow<()> {
+    ControlFlow::Continue(())
+}
 
 /// A data folder with its log, and room beside it.
 struct World {
@@ -56,7 +59,7 @@ impl World {
     }
 
     fn export(&self, name: &str, filter: Filter) -> Result<Made, ExportError> {
-        self.export_with(name, filter, false, &mut nothing)
+        self.export_with(name, filter, false, &mut on)
     }
 
     fn export_with(
@@ -64,7 +67,7 @@ impl World {
         name: &str,
         filter: Filter,
         is_anew: bool,
-        progress: &mut dyn FnMut(Progress),
+        progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Made, ExportError> {
         let request = ExportRequest {
             target: &self.path(name),

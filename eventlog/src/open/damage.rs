@@ -60,12 +60,12 @@ async fn filled() -> Case {
 }
 
 impl Case {
-    /// Puts the folder back, with another journal.
-    fn lay_out(&self, journal: &[u8]) {
+    /// Puts the folder back, with something else in one file.
+    fn lay_out(&self, changed: &Path, content: &[u8]) {
         fs::remove_dir_all(self.folder.path()).unwrap();
         for (path, bytes) in &self.files {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, if *path == self.journal { journal } else { bytes }).unwrap();
+            fs::write(path, if path == changed { content } else { bytes }).unwrap();
         }
     }
 
@@ -80,7 +80,7 @@ impl Case {
 
     /// Opens, and says whether that was refused. What opens must have everything.
     fn check(&self, journal: &[u8], what: &str) -> bool {
-        self.lay_out(journal);
+        self.lay_out(&self.journal, journal);
         match EventLog::open(self.folder.path(), sample::options()) {
             Err(_) => {
                 assert_eq!(self.left(), trimmed(journal), "{what}: a refused journal was changed");
@@ -92,6 +92,24 @@ impl Case {
                 false
             }
         }
+    }
+}
+
+impl Case {
+    /// Opens with another head file or key file, and says whether everything can be read. What can be
+    /// read is what was recorded; what cannot is refused, and not said to be gone.
+    fn check_beside(&self, name: &str, content: &[u8], what: &str) -> bool {
+        let path = self.folder.path().join(name);
+        self.lay_out(&path, content);
+        let Ok(log) = EventLog::open(self.folder.path(), sample::options()) else {
+            assert_eq!(fs::read(&path).unwrap(), content, "{what}: a refused file was changed");
+            return false;
+        };
+        match log.read_all(Position::ZERO, 9) {
+            Ok(events) => assert_eq!(events, self.events, "{what}"),
+            Err(_) => return false,
+        }
+        true
     }
 }
 
@@ -147,4 +165,53 @@ async fn no_cut_of_a_journal_loses_an_acknowledged_event_silently() {
         case.check(journal, &format!("cut at {end}"))
     });
     assert_eq!(refused, length);
+}
+
+/// What a journal that was made at its full length has behind its last batch.
+const UNUSED_BYTES: usize = 4_096;
+
+#[tokio::test]
+async fn no_journal_of_which_the_end_is_zeros_loses_an_acknowledged_event_silently() {
+    let case = filled().await;
+    let zeroed = |end: usize| {
+        let mut journal = case.files[&case.journal].clone();
+        let length = journal.len();
+        journal[end..].fill(0);
+        journal.resize(length + UNUSED_BYTES, 0);
+        journal
+    };
+    let length = case.files[&case.journal].len();
+    assert!(!case.check(&zeroed(length), "nothing changed"));
+    let refused = refused(length, |case, end| case.check(&zeroed(end), &format!("zeros from {end} on")));
+    assert_eq!(refused, length);
+}
+
+/// The places of a file that are changed in turn: all that are used, and some of the others.
+fn places(bytes: &[u8]) -> Vec<usize> {
+    (0..bytes.len()).filter(|at| bytes[*at] != 0 || at % 211 == 0).collect()
+}
+
+#[tokio::test]
+async fn no_damage_beside_the_journal_is_taken_for_an_erasure_or_an_end() {
+    let case = filled().await;
+    // The newer of two notes is damaged, and the older one holds; or a key, and its events are refused.
+    for (name, least_read, least_refused) in [("head", 100, 0), ("keys/threads", 300, 200)] {
+        let content = |case: &Case| case.files[&case.folder.path().join(name)].clone();
+        let bytes = content(&case);
+        let places = places(&bytes);
+        let unread = refused(places.len(), |case, index| {
+            let at = places[index];
+            let mut changed = content(case);
+            changed[at] ^= 1 << (at % 8);
+            !case.check_beside(name, &changed, &format!("byte {at} of {name} changed"))
+        });
+        let read = places.len() - unread;
+        println!("{name}: {read} of {} read", places.len());
+        assert!(read >= least_read && unread >= least_refused, "{name}: {read} read, {unread} refused");
+        let cuts: Vec<usize> =
+            (0..bytes.len()).filter(|end| end % 509 < 2 || *end < 200 && end % 7 == 0).collect();
+        refused(cuts.len(), |case, index| {
+            !case.check_beside(name, &content(case)[..cuts[index]], &format!("{name} cut at {}", cuts[index]))
+        });
+    }
 }

@@ -17,6 +17,11 @@ pub(crate) struct CardHeadKey {
 impl RowKey for CardHeadKey {
     const KIND: KeyKind = KeyKind::CardHead;
     type Row = CardHead;
+    const MOMENTS: Option<KeyKind> = Some(KeyKind::CardHeadThen);
+
+    fn last_seq(row: &CardHead) -> u64 {
+        row.entry.last_seq
+    }
 
     fn write(&self, parts: &mut KeyWriter) {
         parts.name(self.thread_id.as_str()).delegation(self.delegation_id);

@@ -22,6 +22,11 @@ impl RunKey {
 impl RowKey for RunKey {
     const KIND: KeyKind = KeyKind::Run;
     type Row = RunRow;
+    const MOMENTS: Option<KeyKind> = Some(KeyKind::RunThen);
+
+    fn last_seq(row: &RunRow) -> u64 {
+        row.last_seq
+    }
 
     fn write(&self, parts: &mut KeyWriter) {
         parts.name(self.thread_id.as_str()).hash(&self.run);

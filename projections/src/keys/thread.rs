@@ -14,6 +14,11 @@ pub(crate) struct ThreadKey {
 impl RowKey for ThreadKey {
     const KIND: KeyKind = KeyKind::Thread;
     type Row = ThreadRow;
+    const MOMENTS: Option<KeyKind> = Some(KeyKind::ThreadThen);
+
+    fn last_seq(row: &ThreadRow) -> u64 {
+        row.last_seq
+    }
 
     fn write(&self, parts: &mut KeyWriter) {
         parts.name(self.thread_id.as_str());

@@ -9,7 +9,7 @@ use domain::{
     limits::ERROR_DETAIL_CHARS_MAX,
     text,
 };
-use eventlog::{EventLog, Position, ReadError, RecordedEvent};
+use eventlog::{EventLog, PAGE_BYTES_MAX, Position, ReadError, RecordedEvent};
 
 use super::again;
 use crate::{
@@ -18,6 +18,9 @@ use crate::{
     store::{RowError, Side, Snapshot},
     view::{FoldError, Registered},
 };
+
+/// Records that are read at once: few, so that their memory is used again for the next ones.
+const READ_EVENTS: usize = 256;
 
 /// Positions that a view skips.
 pub(super) type Poison = BTreeMap<u64, Unfit>;
@@ -81,26 +84,46 @@ impl Origins {
 impl Page {
     /// The next page after a position; none at the head of the log.
     pub(super) fn read(log: &EventLog, after: Position, limit: usize) -> Result<Option<Self>, ReadError> {
-        let recorded = log.read_all(after, limit)?;
-        let (mut items, mut undecodable) = (Vec::with_capacity(recorded.len()), Poison::new());
-        let mut origins = Origins::default();
-        for event in recorded.iter().filter(|event| !event.is_erased()) {
-            let Some(thread_id) = event.stream.thread_id() else {
-                items.extend(run_erased(event));
-                continue;
-            };
-            let origin = origins.of(thread_id, event.scope.run_id.as_ref());
-            match eventlog::decode(event) {
-                Ok(fact) => items.push(Item::Fact(Box::new(fact), origin)),
-                Err(error) => {
-                    let unfit = Unfit { thread_id: thread_id.clone(), origin, reason: chain(&error) };
-                    undecodable.insert(event.position.get(), unfit);
-                }
+        let mut page = Self {
+            items: Vec::new(),
+            undecodable: Poison::new(),
+            count: 0,
+            last: after.get(),
+            last_hash: [0; 32],
+            log: log.clone(),
+        };
+        let (mut origins, mut bytes) = (Origins::default(), 0);
+        while page.count < limit && bytes < PAGE_BYTES_MAX {
+            let recorded = log.read_all(Position::new(page.last), (limit - page.count).min(READ_EVENTS))?;
+            if recorded.is_empty() {
+                break;
+            }
+            for event in recorded {
+                bytes += event.content.get().len();
+                page.take(&event, &mut origins);
             }
         }
-        let (count, log) = (recorded.len(), log.clone());
-        let last = recorded.last().map(|event| (event.position.get(), event.hash));
-        Ok(last.map(|(last, last_hash)| Self { items, undecodable, count, last, last_hash, log }))
+        Ok((page.count > 0).then_some(page))
+    }
+
+    fn take(&mut self, event: &RecordedEvent, origins: &mut Origins) {
+        (self.last, self.last_hash) = (event.position.get(), event.hash);
+        self.count += 1;
+        if event.is_erased() {
+            return;
+        }
+        let Some(thread_id) = event.stream.thread_id() else {
+            self.items.extend(run_erased(event));
+            return;
+        };
+        let origin = origins.of(thread_id, event.scope.run_id.as_ref());
+        match eventlog::decode(event) {
+            Ok(fact) => self.items.push(Item::Fact(Box::new(fact), origin)),
+            Err(error) => {
+                let unfit = Unfit { thread_id: thread_id.clone(), origin, reason: chain(&error) };
+                self.undecodable.insert(event.position.get(), unfit);
+            }
+        }
     }
 
     /// Folds what a view has not seen yet. Gives its rows and what it skipped; none when it has

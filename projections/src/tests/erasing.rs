@@ -14,7 +14,7 @@ use eventlog::{
 use super::{
     failures::{run_scope, work},
     history::{Op, World, all_threads, thread_id},
-    model::{of_list, of_log, of_views},
+    model::{of_list, of_views, of_views_then},
     open,
     payloads::settings,
     store,
@@ -61,14 +61,22 @@ fn an_erased_thread_is_gone_from_every_answer_and_the_others_are_not() {
     for (views, what) in [(views, "live"), (open(&super::store(), &world.log), "made again")] {
         views.catch_up().unwrap();
         assert_eq!(of_views(&views, &world, &gone), nothing, "{what}");
-        assert_eq!(of_views(&views, &world, &thread_id(2)), of_log(&world, &thread_id(2), seq), "{what}");
-        assert_eq!(of_views(&views, &world, &thread_id(1)), of_log(&world, &thread_id(1), seq), "{what}");
+        assert_eq!(
+            of_views(&views, &world, &thread_id(2)),
+            of_views_then(&views, &world, &thread_id(2), seq),
+            "{what}"
+        );
+        assert_eq!(
+            of_views(&views, &world, &thread_id(1)),
+            of_views_then(&views, &world, &thread_id(1), seq),
+            "{what}"
+        );
         assert_eq!(names(&views, None, 1), [thread_id(1)], "{what}");
         assert_eq!(names(&views, None, 9), [thread_id(1), thread_id(2)], "{what}");
         assert_eq!(names(&views, Some(&thread_id(1)), 1), [thread_id(2)], "{what}");
         assert_eq!((parked(&views, "runs"), parked(&views, "cards")), (0, 0), "{what}");
+        assert_eq!(of_views_then(&views, &world, &gone, seq), nothing, "{what}");
     }
-    assert_eq!(of_log(&world, &gone, seq), nothing);
     assert_ne!(before[0], nothing);
 }
 
@@ -86,7 +94,11 @@ fn an_erasure_between_two_pages_leaves_nothing_behind() {
         }
         assert_eq!(of_views(&views, &world, &thread_id(0)), of_list(&[], &world, &thread_id(0)), "{page}");
         let seq = eventlog::Seq::new(9_999);
-        assert_eq!(of_views(&views, &world, &thread_id(1)), of_log(&world, &thread_id(1), seq), "{page}");
+        assert_eq!(
+            of_views(&views, &world, &thread_id(1)),
+            of_views_then(&views, &world, &thread_id(1), seq),
+            "{page}"
+        );
     }
 }
 
@@ -125,14 +137,18 @@ fn two_runs() -> World {
 /// Live, made anew, as of now and by hand: nothing of the run, and everything of all others.
 #[track_caller]
 fn check_without_erased(views: &Projections, world: &World, what: &str) {
-    let seq = eventlog::Seq::new(9_999);
     let made_anew = open(&store(), &world.log);
     for views in [views, &made_anew] {
         views.catch_up().unwrap();
         for thread in all_threads() {
-            let by_hand = of_list(&world.facts(world.log.head()), world, &thread);
-            assert_eq!(of_views(views, world, &thread), by_hand, "{what}, {thread}");
-            assert_eq!(of_log(world, &thread, seq), by_hand, "{what}, {thread}");
+            let facts = world.facts(world.log.head());
+            assert_eq!(of_views(views, world, &thread), of_list(&facts, world, &thread), "{what}, {thread}");
+            let tail = world.log.stream_tail(&thread.clone().into()).unwrap().map_or(0, eventlog::Seq::get);
+            for seq in 0..=tail + 1 {
+                let then: Vec<_> = facts.iter().filter(|fact| fact.seq <= seq).cloned().collect();
+                let answers = of_views_then(views, world, &thread, eventlog::Seq::new(seq));
+                assert_eq!(answers, of_list(&then, world, &thread), "{what}, {thread} at {seq}");
+            }
         }
     }
 }

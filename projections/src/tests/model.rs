@@ -54,21 +54,20 @@ pub(super) fn of_views(views: &Projections, world: &World, thread: &ThreadId) ->
     }
 }
 
-pub(super) fn of_log(world: &World, thread: &ThreadId, seq: Seq) -> Answers {
-    let log = &world.log;
+pub(super) fn of_views_then(views: &Projections, world: &World, thread: &ThreadId, seq: Seq) -> Answers {
     let mut of_runs = Vec::new();
     let mut cards = Vec::new();
     for run in runs(world) {
-        let ledger = as_of::ledger_as_of(log, thread, Some(&run), seq).unwrap();
-        of_runs.push((as_of::run_as_of(log, thread, &run, seq).unwrap(), ledger));
+        let ledger = as_of::ledger_as_of(views, thread, Some(&run), seq).unwrap();
+        of_runs.push((as_of::run_as_of(views, thread, &run, seq).unwrap(), ledger));
         for task in tasks(world, &run) {
-            cards.push(as_of::card_as_of(log, thread, &run, &task, seq).unwrap());
+            cards.push(as_of::card_as_of(views, thread, &run, &task, seq).unwrap());
         }
     }
     Answers {
-        thread: as_of::thread_as_of(log, thread, seq).unwrap(),
-        runs: as_of::runs_as_of(log, thread, seq).unwrap(),
-        ledger: as_of::ledger_as_of(log, thread, None, seq).unwrap(),
+        thread: as_of::thread_as_of(views, thread, seq).unwrap(),
+        runs: as_of::runs_as_of(views, thread, seq, None, usize::MAX).unwrap(),
+        ledger: as_of::ledger_as_of(views, thread, None, seq).unwrap(),
         of_runs,
         cards,
     }

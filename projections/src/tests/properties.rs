@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::{
     history::{Op, World, all_threads, ops},
-    model::{of_list, of_log, of_views},
+    model::{of_list, of_views, of_views_then},
     open, store,
 };
 use crate::{Projections, RunRow};
@@ -73,11 +73,13 @@ proptest! {
     fn as_of_answers_what_was_answered_then(ops in ops(OPS)) {
         let world = World::of(&ops);
         let facts = world.facts(world.log.head());
+        let views = open(&store(), &world.log);
+        views.catch_up().unwrap();
         for thread in all_threads() {
             let last = world.log.stream_tail(&thread.clone().into()).unwrap().unwrap_or(Seq::ZERO);
             for seq in 0..=last.get() + 1 {
                 let then: Vec<_> = facts.iter().filter(|fact| fact.seq <= seq).cloned().collect();
-                let answers = of_log(&world, &thread, Seq::new(seq));
+                let answers = of_views_then(&views, &world, &thread, Seq::new(seq));
                 prop_assert_eq!(answers, of_list(&then, &world, &thread), "{} at {}", thread, seq);
             }
         }

@@ -130,12 +130,12 @@ proptest! {
 fn a_raised_version_answers_from_its_old_rows_until_it_is_made_again() {
     let (world, store) = (work(), store());
     open(&store, &world.log).catch_up().unwrap();
-    let views = open_with(&store, &world, raised_ledger(3), 3);
+    let views = open_with(&store, &world, raised_ledger(true), 3);
     let version = |name: &str| views.health().unwrap().iter().find(|view| view.name == name).unwrap().version;
-    assert_eq!((version("ledger"), version("runs")), (3, 3));
+    let (ledger, runs) = (version("ledger"), version("runs"));
     check_answers(&views, &world);
     views.renew().unwrap();
-    assert_eq!((version("ledger"), version("runs")), (4, 3));
+    assert_eq!((version("ledger"), version("runs")), (ledger + 1, runs));
     check_answers(&views, &world);
     assert_eq!(views.position(), world.log.head());
 }
@@ -191,7 +191,10 @@ fn one_rebuild_at_a_time_and_its_progress_is_seen() {
     assert_eq!(phases.last(), Some(&(RebuildPhase::Deleting, head)));
     assert!(views.health().unwrap().iter().all(|view| view.rebuild.is_none()));
     let error = views.begin_rebuild(&RebuildRequest { view: Some("x".into()), check: false }).err().unwrap();
-    assert_eq!(error.to_string(), "there is no view x; the views are threads, runs, ledger, cards");
+    assert!(
+        error.to_string().starts_with("there is no view x; the views are threads, runs, ledger"),
+        "{error}"
+    );
 }
 
 #[test]

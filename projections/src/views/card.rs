@@ -45,8 +45,10 @@ pub(crate) struct CardsView;
 
 impl View for CardsView {
     const NAME: &'static str = "cards";
-    const VERSION: u32 = 4;
-    const KINDS: &'static [KeyKind] = &[KeyKind::CardHead, KeyKind::CardPart, KeyKind::CardOfTask];
+    const VERSION: u32 = 5;
+    const READS_SINCE: u32 = 4;
+    const KINDS: &'static [KeyKind] =
+        &[KeyKind::CardHead, KeyKind::CardPart, KeyKind::CardOfTask, KeyKind::CardHeadThen];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let Some(delegation_id) = delegation_of(event) else { return Ok(()) };

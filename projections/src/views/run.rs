@@ -132,8 +132,9 @@ pub(crate) struct RunsView;
 
 impl View for RunsView {
     const NAME: &'static str = "runs";
-    const VERSION: u32 = 3;
-    const KINDS: &'static [KeyKind] = &[KeyKind::Run, KeyKind::RunOrder];
+    const VERSION: u32 = 4;
+    const READS_SINCE: u32 = 3;
+    const KINDS: &'static [KeyKind] = &[KeyKind::Run, KeyKind::RunOrder, KeyKind::RunThen];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let Some(run_id) = &event.scope.run_id else { return Ok(()) };

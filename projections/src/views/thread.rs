@@ -91,9 +91,10 @@ pub(crate) struct ThreadsView;
 
 impl View for ThreadsView {
     const NAME: &'static str = "threads";
-    const VERSION: u32 = 3;
-    const KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadRun];
-    const SHARED_KINDS: &'static [KeyKind] = &[KeyKind::Thread];
+    const VERSION: u32 = 4;
+    const READS_SINCE: u32 = 3;
+    const KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadRun, KeyKind::ThreadThen];
+    const SHARED_KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadThen];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let mut new_run = None;

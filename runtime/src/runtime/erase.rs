@@ -126,7 +126,8 @@ impl Runtime {
         let services = &self.services;
         enforce(&services.log, &*services.ids, &*services.clock).await?;
         let mut begun = Vec::new();
-        for erasure in self.erasures()?.into_iter().filter(|one| one.state != ErasureState::Done) {
+        let all = self.read(erasure::read_all).await?;
+        for erasure in all.into_iter().filter(|one| one.state != ErasureState::Done) {
             begun.push(self.carry_out_aside(erasure));
         }
         for one in begun {

@@ -3,7 +3,7 @@
 use std::{fmt, path::PathBuf};
 
 use domain::ids::JobId;
-use eventlog::{Progress, Report, backup::Manifest};
+use eventlog::{Progress, Report, backup::Manifest, export};
 use jiff::Timestamp;
 
 /// A backup's name: long enough for a date and a reason.
@@ -39,6 +39,15 @@ pub enum JobKind {
         folder: PathBuf,
         /// What is in it, once it is done.
         manifest: Option<Box<Manifest>>,
+    },
+    /// It writes events down for others to check.
+    Export {
+        /// The name of the export.
+        name: BackupName,
+        /// Where it is, once it is done.
+        folder: PathBuf,
+        /// What is in it, once it is done.
+        manifest: Option<Box<export::Manifest>>,
     },
     /// It proves the log.
     Verification {

@@ -29,7 +29,7 @@ async fn world() -> World {
     fs::create_dir_all(&outputs).unwrap();
     fs::write(outputs.join("report.md"), "the report").unwrap();
     let backups = folder.path().join("backups");
-    let upkeep = Upkeep::new(log.clone(), &data, backups, Arc::new(SystemClock), Arc::new(SystemIds));
+    let upkeep = Upkeep::new(log.clone(), &data, backups, None, Arc::new(SystemClock), Arc::new(SystemIds));
     World { folder, log, upkeep }
 }
 

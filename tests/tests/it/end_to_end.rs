@@ -20,6 +20,7 @@ mod many_children;
 mod master_key;
 mod model_failures;
 mod read_side;
+mod rebuilding;
 mod replay_command;
 mod reply_shapes;
 mod run_command;

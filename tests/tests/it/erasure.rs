@@ -300,11 +300,11 @@ fn of_run(host: &Host, thread_id: &ThreadId, run_id: &RunId, then: Seq) -> Strin
         .map(|entry| {
             let task = projections::TaskRef::DelegationId(entry.delegation_id);
             let card = views.card(thread_id, run_id, &task).unwrap();
-            (card, as_of::card_as_of(&host.log, thread_id, run_id, &task, then).unwrap())
+            (card, as_of::card_as_of(views, thread_id, run_id, &task, then).unwrap())
         })
         .collect();
     let events = host.log.read_run(thread_id, run_id, &EventFilter::default(), Seq::ZERO, 10_000).unwrap();
-    let rows = (views.run(thread_id, run_id).unwrap(), as_of::run_as_of(&host.log, thread_id, run_id, then));
+    let rows = (views.run(thread_id, run_id).unwrap(), as_of::run_as_of(views, thread_id, run_id, then));
     format!(
         "{rows:?} {ledger:?} {cards:?} {events:?} {:?}",
         feed(views, thread_id, Feed::OfRun(run_id.clone()))
@@ -319,7 +319,7 @@ fn feed(views: &Projections, thread_id: &ThreadId, feed: Feed) -> Vec<RecordedEv
 
 /// Everything that is said of the thread, in lists, counts, sums and feeds, as of now and as of then.
 fn of_thread_with_runs(host: &Host, thread_id: &ThreadId, then: Seq) -> String {
-    let (log, views) = (&host.log, &host.views);
+    let views = &host.views;
     views.catch_up().unwrap();
     let lists = (
         answers(views, thread_id),
@@ -334,9 +334,9 @@ fn of_thread_with_runs(host: &Host, thread_id: &ThreadId, then: Seq) -> String {
             .collect::<Vec<_>>(),
     );
     let past = (
-        as_of::thread_as_of(log, thread_id, then).unwrap(),
-        as_of::runs_as_of(log, thread_id, then).unwrap(),
-        as_of::ledger_as_of(log, thread_id, None, then).unwrap(),
+        as_of::thread_as_of(views, thread_id, then).unwrap(),
+        as_of::runs_as_of(views, thread_id, then, None, usize::MAX).unwrap(),
+        as_of::ledger_as_of(views, thread_id, None, then).unwrap(),
     );
     format!("{lists:?} {past:?}")
 }

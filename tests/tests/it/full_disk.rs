@@ -59,6 +59,8 @@ async fn a_full_disk_refuses_writers_and_loses_nothing() {
     let served = remit.serve(&[]).await;
     let client = Client::new(&served.url);
     append(&client, 0).await.ok();
+    let secret = json!({"event_type": "note", "category": "trace", "content": "to be forgotten"});
+    client.post("/api/threads/gone/events", &secret).await.ok();
     volume.fill(LEFT_MEBIBYTES);
     let (taken, refused) = fill(&client, 1).await;
     assert!(taken > 5, "the disk was full too early: {}", refused.detail());
@@ -73,10 +75,16 @@ async fn a_full_disk_refuses_writers_and_loses_nothing() {
     let metrics = client.send(client.request(Method::GET, "/metrics")).await;
     assert_eq!(metrics.status, 200);
 
+    // Forgetting, which makes room, is not refused.
+    let erased = client.send(client.request(Method::DELETE, "/api/threads/gone")).await.ok();
+    assert!(erased["erasure_id"].is_string(), "{erased}");
+    assert_eq!(client.post("/api/threads/gone/events", &secret).await.status, 503);
+
     // There is room again: no restart is needed, and what was refused is recorded once.
     volume.empty();
     append(&client, taken).await.ok();
     assert_eq!(numbers(&client).await, up_to(taken + 1));
+    assert_eq!(client.post("/api/threads/gone/events", &secret).await.status, 410);
 
     // The disk is full to the last block, and the process dies of it or not: after a restart with
     // room everything that was answered is there.

@@ -70,13 +70,10 @@ fn every_history_is_what_its_agents_ask_for() {
 
 /// Whether the event is an outcome without which the rest does not follow.
 fn is_outcome(event: &Event) -> bool {
-    match event {
-        Event::Model(ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_)) => true,
-        Event::Subagent(SubagentEvent::Message(captured)) => {
-            matches!(captured.message, Message::Assistant(_) | Message::Tool(_))
-        }
-        _ => false,
+    if let Event::Subagent(SubagentEvent::Message(captured)) = event {
+        return matches!(captured.message, Message::Assistant(_) | Message::Tool(_));
     }
+    matches!(event, Event::Model(ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_)))
 }
 
 #[test]
@@ -100,16 +97,17 @@ fn an_end_that_says_something_else_is_named() {
         let facts = history.facts();
         for at in 0..facts.len() {
             let mut changed = facts.clone();
-            let who = match &mut changed[at].event {
-                Event::Run(RunEvent::Ended(end)) => {
-                    end.result.insert_str(0, "Not ");
-                    "lead"
-                }
-                Event::Subagent(SubagentEvent::Ended(end)) if end.result.is_some() => {
-                    end.result = Some("Something else.".to_owned());
-                    "subagent"
-                }
-                _ => continue,
+            let event = &mut changed[at].event;
+            let who = if let Event::Run(RunEvent::Ended(end)) = event {
+                end.result.insert_str(0, "Not ");
+                "lead"
+            } else if let Event::Subagent(SubagentEvent::Ended(end)) = event
+                && end.result.is_some()
+            {
+                end.result = Some("Something else.".to_owned());
+                "subagent"
+            } else {
+                continue;
             };
             let difference = recheck(&changed).unwrap_err();
             assert_eq!((difference.seq, difference.who), (facts[at].seq, who), "{difference}");
@@ -147,13 +145,15 @@ async fn every_state_is_what_it_was_at_that_moment() {
             };
             log.append(append).await.unwrap();
         }
+        let views = projections::Projections::in_memory(log.clone()).unwrap();
+        views.catch_up().unwrap();
         let mut replay = ThreadReplay::default();
         for event in log.read_stream(&stream, Seq::ZERO, usize::MAX).unwrap() {
             replay.take(&eventlog::decode(&event).unwrap());
             if event.seq.get().is_multiple_of(5) {
-                let runs = as_of::runs_as_of(&log, &thread_id, event.seq).unwrap();
+                let runs = as_of::runs_as_of(&views, &thread_id, event.seq, None, usize::MAX).unwrap();
                 assert_eq!(replay.runs(), runs.iter().collect::<Vec<_>>(), "{} {}", history.name, event.seq);
-                let ledger = as_of::ledger_as_of(&log, &thread_id, None, event.seq).unwrap();
+                let ledger = as_of::ledger_as_of(&views, &thread_id, None, event.seq).unwrap();
                 assert_eq!(replay.delegations(), ledger.iter().collect::<Vec<_>>());
             }
         }

@@ -86,11 +86,12 @@ fn every_field_report_in_scope_is_held() {
     let of_events = [35, 36, 38, 39, 40, 41, 42, 43, 44, 46, 48];
     let of_cards = [50, 51, 52, 53, 56, 57, 58, 59, 60, 61];
     let of_streams = [63, 64, 65];
+    let of_views = [67, 68, 69, 70, 71];
     let of_storage = [74, 75, 76, 77, 78];
     let of_providers = [79, 81, 83, 85, 86, 87, 88, 90];
     let of_privacy = [100, 102, 103];
     let of_the_log = of_events.into_iter().chain(of_storage).chain(of_privacy);
-    let all = of_the_log.chain(of_cards).chain(of_streams).chain(of_providers);
+    let all = of_the_log.chain(of_cards).chain(of_streams).chain(of_views).chain(of_providers);
     assert_complete("FIELD_REPORTS.md", all);
 }
 

@@ -49,7 +49,7 @@ pub(crate) struct VerifyArguments {
                         later is still in it."
 )]
 pub(crate) struct ExportArguments {
-    /// A folder that does not exist yet
+    /// A folder that does not exist yet; with --server, a name in the server's folder for backups
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Only this thread
@@ -203,6 +203,23 @@ pub(crate) struct RestoreArguments {
     pub(crate) backup: PathBuf,
 }
 
+/// `remit rebuild`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  remit rebuild                         all views, with one read of the log\n  remit rebuild \
+                        ledger --check          says whether the ledger is what the log says\n\nViews answer as before \
+                        until the new ones take their place. What was interrupted goes on where it was.\nExit code 5 \
+                        says that a view differs; the first row that does is shown, and nothing is changed."
+)]
+pub(crate) struct RebuildArguments {
+    /// The view [default: all]
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Compare the view with what the log says, instead of replacing it
+    #[arg(long)]
+    pub(crate) check: bool,
+}
+
 /// `remit bench`.
 #[derive(Debug, Args)]
 #[command(
@@ -226,6 +243,8 @@ pub(crate) enum Bench {
     Read(BenchLog),
     /// Reading the whole log in order, and verifying it
     Replay(BenchLog),
+    /// Making all views from a log of agents at work
+    Rebuild(BenchLog),
 }
 
 /// `remit bench append`.

@@ -77,7 +77,7 @@ async fn on_server(
     server: &Server,
     arguments: &BackupArguments,
 ) -> anyhow::Result<(PathBuf, Manifest)> {
-    let name = plain_name(&arguments.out)?;
+    let name = plain_name(&arguments.out, "a backup")?;
     let order = CreateBackup { name: Some(name), threads: Some(!arguments.without_files) };
     let mut bar = WorkBar::new("backing up", context.output.messages);
     let done = server.back_up(&order, &mut |progress| bar.show(progress)).await?;
@@ -89,12 +89,12 @@ async fn on_server(
 
 /// A server puts backups into a folder that its owner chose, so that nobody can have it write
 /// elsewhere.
-fn plain_name(out: &Path) -> anyhow::Result<String> {
+pub(super) fn plain_name(out: &Path, what: &str) -> anyhow::Result<String> {
     let name = out.to_str().filter(|name| !name.contains('/'));
     let refusal = || {
         let shown = out.display();
-        let refusal = Failure::usage(format!("with --server, --out names a backup, and {shown} is a path"));
-        refusal.hint("the server puts backups into the folder that its configuration names: server.backups")
+        let refusal = Failure::usage(format!("with --server, --out names {what}, and {shown} is a path"));
+        refusal.hint("the server puts it into the folder that its configuration names: server.backups")
     };
     Ok(name.ok_or_else(refusal)?.to_owned())
 }
@@ -106,9 +106,9 @@ mod tests {
 
     #[test]
     fn a_server_is_told_names_and_no_paths() {
-        assert_eq!(plain_name(Path::new("monday")).unwrap(), "monday");
+        assert_eq!(plain_name(Path::new("monday"), "a backup").unwrap(), "monday");
         for path in ["/backups/monday", "./monday", "a/b"] {
-            assert_eq!(exit_of(&plain_name(Path::new(path)).unwrap_err()), Exit::Usage, "{path}");
+            assert_eq!(exit_of(&plain_name(Path::new(path), "a backup").unwrap_err()), Exit::Usage, "{path}");
         }
     }
 }

@@ -54,6 +54,19 @@ pub(super) async fn bench(context: &Context, arguments: &BenchArguments) -> anyh
                 output.text(&render::bench::replay(output.screen, &report))?;
             }
         }
+        Bench::Rebuild(log) => {
+            let events = log.events;
+            output.note(&format!("filling a log with {events} events"));
+            let path = folder.0.clone();
+            let measured = tokio::task::spawn_blocking(move || projections::bench::rebuild(&path, events));
+            let report = measured.await.context("the measurement stopped by a defect")?;
+            let report = report.context("could not measure")?;
+            if output.json {
+                output.value(&report)?;
+            } else {
+                output.text(&render::bench::rebuild(output.screen, &report))?;
+            }
+        }
     }
     Ok(Exit::Done)
 }

@@ -1,64 +1,101 @@
 //! `remit export`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ops::ControlFlow,
+    path::{Path, PathBuf},
+};
 
 use anyhow::Context as _;
+use contracts::wire::upkeep::CreateExport;
 use domain::ids::{RunId, ThreadId};
 use eventlog::{
-    EventLog, StreamId,
+    EventLog, Position, StreamId,
     export::{ExportRequest, Filter, Made, SigningKey},
 };
 use jiff::Timestamp;
-use runtime::config::{self, Config};
+use runtime::config::Config;
+
+use super::backup::plain_name;
 
 use crate::{
     args::{ExportArguments, Selection},
     context::{Context, existing_data_folder},
     failure::{Exit, Failure, exit_of},
     render, select,
-    source::{Folder, Source, open_log, open_views},
+    source::{Folder, Server, Source, open_log, open_views},
     work_bar::WorkBar,
 };
 
-/// The signing key within the data folder.
-const KEY_FILE: &str = "keys/export.key";
-
 /// Writes the events that are wanted into a new folder, signed.
 pub(super) async fn export(context: &Context, arguments: ExportArguments) -> anyhow::Result<Exit> {
-    context.here_only("export")?;
+    if let (Some(from), Some(to)) = (arguments.from, arguments.to)
+        && from >= to
+    {
+        return Err(Failure::usage("--from must be before --to").into());
+    }
+    let (folder, made) = match &context.global.server {
+        Some(url) => on_server(context, Server::new(url)?, &arguments).await?,
+        None => here(context, &arguments).await?,
+    };
+    if context.output.json {
+        context.output.value(&made.manifest)?;
+    } else {
+        context.output.text(&render::export::made(context.output.screen, &folder, &made))?;
+    }
+    if made.manifest.events > made.manifest.erased {
+        context.output.note("the export has the text of threads: keep it as safe as the data folder");
+    }
+    Ok(Exit::Done)
+}
+
+/// Has a server do it, in its own folder for backups.
+async fn on_server(
+    context: &Context,
+    server: Server,
+    arguments: &ExportArguments,
+) -> anyhow::Result<(PathBuf, Made)> {
+    if arguments.key.is_some() || arguments.restart {
+        let refusal = Failure::usage("--key and --restart are not for a server, which has a key of its own");
+        return Err(refusal.into());
+    }
+    let name = plain_name(&arguments.out, "an export")?;
+    let ids = selected(&Source::Server(server.clone()), arguments, context).await?;
+    let filter = serde_json::to_value(filter(arguments, ids)).context("could not ask for the export")?;
+    let order = CreateExport { name: Some(name), filter: Some(filter) };
+    let mut bar = WorkBar::new("exporting", context.output.messages);
+    let done = server.export(&order, &mut |progress| bar.show(progress)).await?;
+    let manifest = done.manifest.context("the server does not say what is in the export")?;
+    let manifest = serde_json::from_value(manifest)
+        .context("the server made an export that this version of remit does not understand")?;
+    Ok((PathBuf::from(done.path), Made { manifest, resumed_after: Position::ZERO }))
+}
+
+/// Opens the data folder, which nobody else may have open.
+async fn here(context: &Context, arguments: &ExportArguments) -> anyhow::Result<(PathBuf, Made)> {
     let config = context.config(Vec::new())?.config;
     existing_data_folder(&config)?;
     let log = open_log(&config).await?;
     let outcome = export_from(context, &config, &log, arguments).await;
     log.close().await;
-    outcome
+    Ok((arguments.out.clone(), outcome?))
 }
 
 async fn export_from(
     context: &Context,
     config: &Config,
     log: &EventLog,
-    arguments: ExportArguments,
-) -> anyhow::Result<Exit> {
-    let data = config.log.path.as_path();
-    let filter = filter(context, data, log, &arguments).await?;
-    let out = arguments.out.clone();
-    let (key, is_anew) = (signing_key(&config.log, arguments.key)?, arguments.restart);
+    arguments: &ExportArguments,
+) -> anyhow::Result<Made> {
+    let (data, out) = (config.log.path.as_path(), arguments.out.clone());
+    let ids = ids_here(context, data, log, arguments).await?;
+    let (filter, is_anew) = (filter(arguments, ids), arguments.restart);
+    let key = arguments.key.as_deref().or(config.log.signing_key.as_deref());
+    let key = SigningKey::of(key, data).context("could not get the signing key")?;
     let bar = WorkBar::new("exporting", context.output.messages);
     let (exported, target) = (log.clone(), out.clone());
     let task = tokio::task::spawn_blocking(move || make(&exported, &target, filter, is_anew, &key, bar));
     let made = task.await.context("the export stopped by a defect")?;
-    let made = made.with_context(|| format!("could not export {} to {}", data.display(), out.display()))?;
-    if context.output.json {
-        context.output.value(&made.manifest)?;
-    } else {
-        context.output.text(&render::export::made(context.output.screen, &out, &made))?;
-    }
-    let text = "the export has the text of threads: keep it as safe as the data folder";
-    if made.manifest.events > made.manifest.erased {
-        context.output.note(text);
-    }
-    Ok(Exit::Done)
+    made.with_context(|| format!("could not export {} to {}", data.display(), out.display()))
 }
 
 fn make(
@@ -78,67 +115,59 @@ fn make(
             key,
             made_at: Timestamp::now(),
             made_by: concat!("remit ", env!("CARGO_PKG_VERSION")).to_owned(),
-            progress: &mut |progress| bar.show(progress),
+            progress: &mut |progress| {
+                bar.show(progress);
+                ControlFlow::Continue(())
+            },
         },
     )
 }
 
-/// The key that the command names, or the configuration, or the folder's own.
-fn signing_key(log: &config::Log, named: Option<PathBuf>) -> anyhow::Result<SigningKey> {
-    let key = match named.as_ref().or(log.signing_key.as_ref()) {
-        Some(path) => SigningKey::read(path),
-        None => SigningKey::open_or_create(&log.path.join(KEY_FILE)),
-    };
-    key.context("could not get the signing key")
-}
+/// A thread and a run, by whole ids.
+type Ids = (Option<ThreadId>, Option<RunId>);
 
-/// What is wanted, with whole ids.
-async fn filter(
-    context: &Context,
-    data: &Path,
-    log: &EventLog,
-    arguments: &ExportArguments,
-) -> anyhow::Result<Filter> {
-    if let (Some(from), Some(to)) = (arguments.from, arguments.to)
-        && from >= to
-    {
-        return Err(Failure::usage("--from must be before --to").into());
-    }
-    let (thread_id, run_id) = match (&arguments.thread, &arguments.run) {
-        (None, None) => (None, None),
-        (thread, run) => selected(context, data, log, thread.clone(), run.clone()).await?,
-    };
-    Ok(Filter {
+fn filter(arguments: &ExportArguments, (thread_id, run_id): Ids) -> Filter {
+    Filter {
         thread_id,
         run_id,
         owner: arguments.owner.clone(),
         from: arguments.from,
         to: arguments.to,
         event_types: arguments.event_types.clone(),
-    })
+    }
 }
 
-/// The ids may be given by their beginnings. A thread that was erased is in no view: then its whole
-/// id is what it takes.
-async fn selected(
+/// The ids may be given by their beginnings.
+async fn selected(source: &Source, arguments: &ExportArguments, context: &Context) -> anyhow::Result<Ids> {
+    if arguments.thread.is_none() && arguments.run.is_none() {
+        return Ok((None, None));
+    }
+    let selection = Selection { thread: arguments.thread.clone(), run: arguments.run.clone() };
+    let selected = select::select(source, &selection, &context.output).await?;
+    let run_id = selected.run_id.map(|run_id| run_id.parse()).transpose()?;
+    Ok((Some(selected.thread_id.parse()?), run_id))
+}
+
+/// A thread that was erased is in no view: then its whole id is what it takes. Views are opened only
+/// when something is named.
+async fn ids_here(
     context: &Context,
     data: &Path,
     log: &EventLog,
-    thread: Option<ThreadId>,
-    run: Option<RunId>,
-) -> anyhow::Result<(Option<ThreadId>, Option<RunId>)> {
+    arguments: &ExportArguments,
+) -> anyhow::Result<Ids> {
+    if arguments.thread.is_none() && arguments.run.is_none() {
+        return Ok((None, None));
+    }
     let source = Source::Folder(Box::new(Folder::of(log.clone(), open_views(data, log)?)));
-    let selection = Selection { thread: thread.clone(), run: run.clone() };
-    match select::select(&source, &selection, &context.output).await {
-        Ok(selected) => {
-            let run_id = selected.run_id.map(|run_id| run_id.parse()).transpose()?;
-            Ok((Some(selected.thread_id.parse()?), run_id))
-        }
-        Err(error) if exit_of(&error) == Exit::NotFound => match thread {
-            Some(thread_id) if has_stream(log, &thread_id)? => Ok((Some(thread_id), run)),
+    match selected(&source, arguments, context).await {
+        Err(error) if exit_of(&error) == Exit::NotFound => match &arguments.thread {
+            Some(thread_id) if has_stream(log, thread_id)? => {
+                Ok((Some(thread_id.clone()), arguments.run.clone()))
+            }
             Some(_) | None => Err(error),
         },
-        Err(error) => Err(error),
+        found => found,
     }
 }
 

@@ -89,8 +89,17 @@ mod tests {
         assert_eq!(free_of(metrics), Some(12_345));
         assert_eq!(free_of("other 1\n"), None);
         assert_eq!(disk_finding(FREE_BYTES_MIN - 1).state, State::Warning);
-        let view =
-            View { name: "card".into(), version: 1, position: 5, lag: 3, parked: 0, first_parked: None };
+        let view = View {
+            name: "card".into(),
+            version: 1,
+            position: 5,
+            lag: 3,
+            lag_seconds: 1,
+            parked: 0,
+            first_parked: None,
+            rebuild: None,
+            last_rebuild: None,
+        };
         assert_eq!(views(std::slice::from_ref(&view)).found, "3 events behind");
         let parked = View { parked: 1, first_parked: Some("position 4: bad".into()), ..view };
         assert_eq!((views(&[parked]).state, views(&[]).state), (State::Warning, State::Ok));

@@ -1,6 +1,7 @@
 //! What measuring found.
 
 use eventlog::bench::{AppendReport, Latency, Rate, ReadReport, ReplayReport};
+use projections::bench::{RebuildReport, Speed};
 use serde::Serialize;
 
 use super::{
@@ -104,6 +105,22 @@ pub(crate) fn replay(screen: Screen, report: &ReplayReport) -> String {
         ("EVENTS", units::grouped(report.log_events)),
         ("REPLAY", format!("{} events/s, on one thread", whole(report.events_per_second))),
         ("VERIFY", format!("{} events/s, on all", whole(report.verified_per_second))),
+        ("MEMORY", format!("{:.0} MiB at most", report.peak_rss_mib)),
+    ];
+    named(screen, &rows)
+}
+
+/// All views from a log.
+pub(crate) fn rebuild(screen: Screen, report: &RebuildReport) -> String {
+    let speed = |speed: &Speed| {
+        let cpu = speed.cpu_us_per_event;
+        format!("{} events/s, {cpu:.2} µs of processor time each", whole(speed.events_per_second))
+    };
+    let rows = [
+        ("EVENTS", units::grouped(report.events)),
+        ("VIEWS", report.view_names.join(", ")),
+        ("REBUILD", speed(&report.speed)),
+        ("READ ALONE", speed(&report.read)),
         ("MEMORY", format!("{:.0} MiB at most", report.peak_rss_mib)),
     ];
     named(screen, &rows)

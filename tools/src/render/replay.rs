@@ -5,8 +5,7 @@ use domain::recheck::Rechecked;
 use serde::Serialize;
 
 use super::{
-    card, events, ledger,
-    runs::{self},
+    card, events, ledger, runs,
     tone::{Tone, paint},
     units,
     verify::named,
@@ -14,7 +13,7 @@ use super::{
 use crate::{render::ledger::Counts, screen::Screen};
 
 /// Goes to the upper left corner and clears the screen: a state may be longer than the screen was.
-const CLEAR: &str = "\x1b[H\x1b[2J\x1b[3J";
+const CLEAR: &str = "\x1b[H\x1b[2J";
 
 /// Draws one state over the other.
 #[derive(Debug, Default)]

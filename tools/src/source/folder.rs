@@ -8,8 +8,9 @@ use anyhow::Context as _;
 use api::records;
 use contracts::wire::{card::Card, delegation::Delegation, event::EventRecord, run::Run, thread::Thread};
 use domain::{
-    ids::{DelegationId, RunId, ThreadId, ToolCallId},
+    ids::{RunId, ThreadId, ToolCallId},
     pricing::Prices,
+    task_ref,
 };
 use eventlog::{BlobDigest, EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
@@ -132,7 +133,7 @@ impl Folder {
     pub(super) fn runs_as_of(&self, thread_id: &str, seq: u64) -> anyhow::Result<Vec<Run>> {
         let thread_id = thread_id.parse()?;
         self.check_moment(&thread_id, seq)?;
-        let rows = as_of::runs_as_of(&self.log, &thread_id, Seq::new(seq))?;
+        let rows = as_of::runs_as_of(&self.projections, &thread_id, Seq::new(seq), None, usize::MAX)?;
         Ok(rows.into_iter().map(records::run).collect())
     }
 
@@ -159,23 +160,18 @@ impl Folder {
             after: Seq::new(page.after_seq),
             limit: page.limit,
         };
-        let events = match &page.task {
-            None => event_page(&self.log, &query),
-            Some(task) => {
-                query.filter.delegation_id = task.parse::<DelegationId>().ok();
-                let of_ours = query.filter.delegation_id.map(|_| event_page(&self.log, &query)).transpose();
-                match of_ours.context("could not read the events")? {
-                    Some(events) if !events.is_empty() => Ok(events),
-                    // A provider may use UUIDs too.
-                    Some(_) | None => {
-                        query.filter.delegation_id = None;
-                        query.filter.task_id = Some(ToolCallId::new(task.as_str())?);
-                        event_page(&self.log, &query)
-                    }
-                }
+        let task = page.task.as_deref().map(ToolCallId::new).transpose()?;
+        let mut events = Vec::new();
+        for wanted in
+            task_ref::wanted(task.as_ref(), |ours| (Some(ours), None), |theirs| (None, Some(theirs)))
+        {
+            (query.filter.delegation_id, query.filter.task_id) = wanted.unwrap_or_default();
+            events = event_page(&self.log, &query).context("could not read the events")?;
+            if !events.is_empty() {
+                break;
             }
-        };
-        events.context("could not read the events")
+        }
+        Ok(events)
     }
 
     pub(super) fn ledger(
@@ -189,7 +185,7 @@ impl Folder {
         let entries = match seq {
             Some(seq) => {
                 self.check_moment(&thread_id, seq)?;
-                as_of::ledger_as_of(&self.log, &thread_id, run_id.as_ref(), Seq::new(seq))?
+                as_of::ledger_as_of(&self.projections, &thread_id, run_id.as_ref(), Seq::new(seq))?
             }
             None => {
                 self.projections.ledger(&thread_id, run_id.as_ref()).context("could not read the ledger")?
@@ -205,7 +201,7 @@ impl Folder {
         let card = match seq {
             Some(seq) => {
                 self.check_moment(&thread_id, seq)?;
-                as_of::card_as_of(&self.log, &thread_id, &run_id, &wanted, Seq::new(seq))?
+                as_of::card_as_of(&self.projections, &thread_id, &run_id, &wanted, Seq::new(seq))?
             }
             None => self.projections.card(&thread_id, &run_id, &wanted).context("could not read the card")?,
         };

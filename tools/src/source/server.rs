@@ -11,6 +11,7 @@ use contracts::wire::{
     delegation::Delegation,
     erasure::{Erase, Erased, Erasure, ErasureState, OwnerErased},
     event::EventRecord,
+    health::{Rebuild, RebuildOrder, View},
     page::Page,
     problem::Problem,
     run::{CreateRun, Run},
@@ -193,6 +194,20 @@ impl Server {
             erasure = self.get(&["erasures", &erasure.erasure_id], &[]).await?;
         }
         Ok(erasure)
+    }
+
+    /// Where the views stand.
+    pub(crate) async fn views(&self) -> anyhow::Result<Vec<View>> {
+        self.get(&["projections"], &[]).await
+    }
+
+    /// Has a view made again, or all of them.
+    pub(crate) async fn rebuild(&self, view: Option<&str>, check: bool) -> anyhow::Result<Rebuild> {
+        let order = RebuildOrder { check };
+        match view {
+            Some(view) => self.post(&["projections", view, "rebuild"], &order).await,
+            None => self.post(&["projections", "rebuild"], &order).await,
+        }
     }
 
     /// Follows a stream, from where the query says or from after the frame of this id.

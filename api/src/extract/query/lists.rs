@@ -30,7 +30,8 @@ pub(crate) struct MessagesQuery {
 }
 
 impl FromQuery for MessagesQuery {
-    const NAMES: &'static [&'static str] = &["limit", "before_seq", "after_seq", "as_of", "min_seq"];
+    const NAMES: &'static [&'static str] =
+        &["limit", "before_seq", "after_seq", "as_of", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         Ok(Self {
@@ -54,7 +55,7 @@ pub(crate) struct MessagePageQuery {
 }
 
 impl FromQuery for MessagePageQuery {
-    const NAMES: &'static [&'static str] = &["limit", "before_seq", "as_of", "min_seq"];
+    const NAMES: &'static [&'static str] = &["limit", "before_seq", "as_of", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         let (limit, before) = (list_limit(parameters)?, parameters.seq("before_seq")?);
@@ -72,7 +73,7 @@ pub(crate) struct LastAnswersQuery {
 }
 
 impl FromQuery for LastAnswersQuery {
-    const NAMES: &'static [&'static str] = &["run_ids", "as_of", "min_seq"];
+    const NAMES: &'static [&'static str] = &["run_ids", "as_of", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         let rule = || {
@@ -107,7 +108,7 @@ pub(crate) struct CapsQuery {
 
 impl FromQuery for CapsQuery {
     const NAMES: &'static [&'static str] =
-        &["run_id", "task_id", "axis", "action", "limit", "after_seq", "as_of", "min_seq"];
+        &["run_id", "task_id", "axis", "action", "limit", "after_seq", "as_of", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         Ok(Self {
@@ -136,8 +137,17 @@ pub(crate) struct ReceiptsQuery {
 }
 
 impl FromQuery for ReceiptsQuery {
-    const NAMES: &'static [&'static str] =
-        &["run_id", "task_id", "tool_name", "outcome", "limit", "after_seq", "as_of", "min_seq"];
+    const NAMES: &'static [&'static str] = &[
+        "run_id",
+        "task_id",
+        "tool_name",
+        "outcome",
+        "limit",
+        "after_seq",
+        "as_of",
+        "min_seq",
+        "min_position",
+    ];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         Ok(Self {

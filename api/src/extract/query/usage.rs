@@ -36,6 +36,7 @@ impl FromQuery for UsageParameters {
         "after",
         "as_of",
         "min_seq",
+        "min_position",
     ];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {

@@ -72,7 +72,7 @@ async fn blobs_are_in_a_whole_export_and_in_the_log_that_is_made_of_it() {
             key: &key,
             made_at: sample::time(),
             made_by: "remit test".to_owned(),
-            progress: &mut |_| {},
+            progress: &mut |_| ControlFlow::Continue(()),
         };
         export(&world.log, request).unwrap();
     };

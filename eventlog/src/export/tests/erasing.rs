@@ -77,6 +77,7 @@ async fn an_erasure_in_the_middle_of_an_export_is_noticed_at_its_end() {
             if !std::mem::replace(&mut is_erased, true) {
                 runtime.block_on(log.destroy_thread_key(&thread_id("t"))).unwrap();
             }
+            ControlFlow::Continue(())
         })
     })
     .unwrap();

@@ -14,7 +14,7 @@ fn import_to(
         data: &world.path(data),
         master_key: (!master_key.is_empty()).then(|| world.path(master_key)),
         options: &sample::options(),
-        progress: &mut nothing,
+        progress: &mut |_| (),
     })
 }
 

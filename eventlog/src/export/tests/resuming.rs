@@ -1,7 +1,5 @@
 //! Exports that were interrupted.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use super::*;
 
 /// The files that are made while reading the log.
@@ -55,12 +53,14 @@ async fn half_an_export_is_none_and_takes_in_what_came_meanwhile() {
         let events = (0..100).map(|n| event(number * 100 + n, "ann", "long")).collect();
         world.append("t", events).await;
     }
-    let interrupted = catch_unwind(AssertUnwindSafe(|| {
-        world.export_with("export", Filter::default(), false, &mut |progress| {
-            assert!(progress.position < Position::new(2_500), "the power goes");
-        })
-    }));
-    assert!(interrupted.is_err());
+    let interrupted = world.export_with("export", Filter::default(), false, &mut |progress| {
+        if progress.position < Position::new(2_500) {
+            ControlFlow::Continue(())
+        } else {
+            ControlFlow::Break(())
+        }
+    });
+    assert!(matches!(interrupted, Err(ExportError::Stopped)), "{interrupted:?}");
     assert!(!world.path("export").exists());
     let half = verify_export(&world.path("export.unfinished"), VerifyExport::default());
     assert!(matches!(half, Err(ExportError::NoExport { .. })), "{half:?}");
@@ -73,6 +73,7 @@ async fn half_an_export_is_none_and_takes_in_what_came_meanwhile() {
     let made = world
         .export_with("export", Filter::default(), false, &mut |progress| {
             first_seen.get_or_insert(progress.position);
+            ControlFlow::Continue(())
         })
         .unwrap();
     assert!(made.resumed_after > Position::new(1_000) && first_seen.unwrap() > made.resumed_after);
@@ -90,7 +91,7 @@ async fn what_was_begun_from_another_log_or_thrown_away_is_not_gone_on_with() {
     let refused = other.export("again", Filter::default());
     // The events of this log do not follow from those of the other one.
     assert!(refused.is_err(), "{refused:?}");
-    let made = other.export_with("again", Filter::default(), true, &mut nothing).unwrap();
+    let made = other.export_with("again", Filter::default(), true, &mut on).unwrap();
     assert_eq!(made.resumed_after, Position::ZERO);
     assert_eq!(checked(&other.path("again")).damage, None);
 }

@@ -8,7 +8,7 @@ use eventlog::{EventFilter, EventLog, ReadError, Seal, Seq, StreamId};
 
 use super::{Erasing, Runtime};
 use crate::{
-    erasure::{Erasure, ErasureState},
+    erasure::{self, Erasure, ErasureState},
     registry::Registrar,
     request::EraseError,
 };
@@ -58,7 +58,8 @@ impl Runtime {
         let is_begun =
             |one: &Erasure| (&one.thread_id, one.run) == (thread_id, run) && one.state != ErasureState::Done;
         let may_be_begun = known.is_none_or(|known| known.iter().any(is_begun));
-        let begun = if may_be_begun { self.erasures()?.into_iter().find(is_begun) } else { None };
+        let all = if may_be_begun { self.read(erasure::read_all).await? } else { Vec::new() };
+        let begun = all.into_iter().find(is_begun);
         let erasure = match begun {
             Some(begun) => begun,
             None => self.request_erasure(&target, reason).await?,
@@ -74,7 +75,7 @@ impl Runtime {
         if threads.is_empty() {
             return Err(EraseError::UnknownOwner(owner));
         }
-        let known = self.erasures()?;
+        let known = self.read(erasure::read_all).await?;
         let (mut begun, mut refused) = (Vec::with_capacity(threads.len()), None);
         for thread_id in threads {
             match self.request(Target::Thread(thread_id), ErasureReason::Owner, Some(&known)).await {

@@ -22,7 +22,8 @@ async fn held(world: &World, tool: &Holding, what: impl FnOnce(&RunId) -> Erase)
     let run = world.start("hold").await;
     world.until("the tool", |_| tool.has_begun()).await;
     let erasing = world.runtime.begin_erasing(what(&run)).await.unwrap().pop().unwrap();
-    world.until("the key", |world| world.log.is_run_erased(&world.thread, &run)).await;
+    world.until("the wait for the tool", |world| world.runtime.services.tool_work.waiting() == 1).await;
+    assert!(world.log.is_run_erased(&world.thread, &run), "nothing can be read any more");
     (run, erasing)
 }
 

@@ -193,3 +193,23 @@ async fn a_killed_export_goes_on_where_it_was() {
     let bytes = |folder: &str| fs::read(remit.folder().join(folder).join("events.jsonl")).unwrap();
     assert!(bytes("audit") == bytes("whole"), "the interrupted export differs");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_exports_its_log_while_it_works() {
+    let remit = remit();
+    let served = remit.serve(&[]).await;
+    let there = ["--server", served.url.as_str()];
+    let done = json(&remit, &[&["run", "Look"], &there[..]].concat()).await;
+    let thread = text(&done, "thread_id");
+    let manifest = json(&remit, &[&["export", "--out", "audit"], &there[..]].concat()).await;
+    let words = [&["export", "--out", "one", "--thread", &thread[..12]], &there[..]].concat();
+    let one = remit.run(&words).await.exited(0);
+    assert!(one.stdout.contains("remit-data-backups/one"), "{}", one.stdout);
+    let verified = json(&remit, &["verify", "remit-data-backups/audit"]).await;
+    assert_eq!((&verified["whole"], &verified["events"]), (&json!(true), &manifest["events"]));
+    remit.run(&["verify", "remit-data-backups/one", "--against", "remit-data-backups/audit"]).await.exited(0);
+    remit.run(&[&["export", "--out", "audit"], &there[..]].concat()).await.exited(4);
+    remit.run(&[&["export", "--out", "/tmp/elsewhere"], &there[..]].concat()).await.exited(2);
+    remit.run(&[&["export", "--out", "x", "--thread", "nobody"], &there[..]].concat()).await.exited(3);
+    served.crash().await;
+}

@@ -6,10 +6,14 @@ use serde_json::{Value, json};
 use tests::{
     process::{Ended, Remit},
     record::{number, text},
+    wait,
 };
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::remit;
+
+/// Runs that are cut off by kill -9.
+const CUT_OFF: usize = 2;
 
 fn lines(ended: &Ended) -> Vec<Value> {
     ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -107,16 +111,20 @@ async fn recorded_runs_can_be_made_again() {
 async fn a_run_that_was_resumed_can_be_made_again() {
     let remit = remit();
     remit.write("notes.md", "# Notes\n");
-    let mut rounds = 0;
-    // The demo is killed at some point on its way, and a server carries it on.
-    while rounds < 3 {
-        rounds += 1;
+    // Demos are killed while their subagents work, and a server carries them on.
+    for _ in 0..CUT_OFF {
         let mut child = remit.command(&["demo", "."]).spawn().unwrap();
-        let log = remit.data().join("head");
-        tests::wait::until("the log is there", || log.exists()).await;
-        tokio::time::timeout(std::time::Duration::from_millis(150 * rounds), child.wait()).await.ok();
-        child.kill().await.ok();
+        let mut said = BufReader::new(child.stderr.take().unwrap()).lines();
+        loop {
+            let line = wait::within(wait::PATIENCE, "a subagent", said.next_line()).await.unwrap();
+            if line.expect("the demo goes on").contains("Survey the files") {
+                break;
+            }
+        }
+        child.kill().await.unwrap();
     }
+    let cut = json(&remit, &["runs"]).await;
+    assert!(cut.as_array().unwrap().iter().all(|run| text(run, "status") == "running"), "{cut}");
     let served = remit.serve(&[]).await;
     let there = ["--server", &served.url];
     let all_ended = || async {
@@ -126,9 +134,9 @@ async fn a_run_that_was_resumed_can_be_made_again() {
             .all(|run| text(run, "status") != "running" && text(run, "status") != "pending")
             .then_some(())
     };
-    tests::wait::until_answer("the runs have ended", all_ended).await;
+    wait::until_answer("the runs have ended", all_ended).await;
     let checked = json(&remit, &[&["replay", "--check"], &there[..]].concat()).await;
-    assert_eq!(checked["deterministic"], json!(true), "{checked}");
+    assert_eq!((&checked["deterministic"], &checked["runs"]), (&json!(true), &json!(CUT_OFF)), "{checked}");
     assert!(served.stop("-TERM").await.is_some());
     let here = json(&remit, &["replay", "--check"]).await;
     assert_eq!((&here["deterministic"], &here["effects"]), (&json!(true), &checked["effects"]));

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use contracts::wire::upkeep::{
-    Backup, CreateBackup, CreateVerification, JobError, JobProgress, JobState, Verification,
+    Backup, CreateBackup, CreateExport, CreateVerification, Export, JobError, JobProgress, JobState,
+    Verification,
 };
 use eventlog::{Position, Progress};
 
@@ -28,6 +29,22 @@ impl Server {
         }
         check("the backup", backup.state, backup.error.as_ref())?;
         Ok(backup)
+    }
+
+    /// Has the server export its log, and waits until that is done.
+    pub(crate) async fn export(
+        &self,
+        order: &CreateExport,
+        show: &mut dyn FnMut(Progress),
+    ) -> anyhow::Result<Export> {
+        let mut export: Export = self.post(&["exports"], order).await?;
+        while export.state == JobState::Running {
+            show(progress(&export.progress));
+            tokio::time::sleep(LOOK_PAUSE).await;
+            export = self.get(&["exports", &export.export_id], &[]).await?;
+        }
+        check("the export", export.state, export.error.as_ref())?;
+        Ok(export)
     }
 
     /// Has the server verify its log, and waits until that is done.

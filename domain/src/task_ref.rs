@@ -1,10 +1,10 @@
 //! Names of delegations. Wherever a `task_id` is asked for, our delegation id may stand.
 
-use domain::ids::{DelegationId, ToolCallId};
+use crate::ids::{DelegationId, ToolCallId};
 
 /// What a name can mean. A provider may use UUIDs for its calls, so that one of them is first taken
 /// for ours, of which there is exactly one, and then for the provider's.
-pub(crate) fn meanings<Ref>(
+pub fn meanings<Ref>(
     task_id: &ToolCallId,
     ours: fn(DelegationId) -> Ref,
     theirs: fn(ToolCallId) -> Ref,
@@ -14,7 +14,7 @@ pub(crate) fn meanings<Ref>(
 }
 
 /// What a filter by task may mean; without one it is one wish for all tasks.
-pub(crate) fn wanted<Ref>(
+pub fn wanted<Ref>(
     task_id: Option<&ToolCallId>,
     ours: fn(DelegationId) -> Ref,
     theirs: fn(ToolCallId) -> Ref,
@@ -27,20 +27,24 @@ pub(crate) fn wanted<Ref>(
 
 #[cfg(test)]
 mod tests {
-    use projections::TaskRef;
-
     use super::*;
+
+    #[derive(Debug, PartialEq)]
+    enum Ref {
+        Ours(DelegationId),
+        Theirs(ToolCallId),
+    }
 
     #[test]
     fn only_a_uuid_can_be_ours() {
-        let read = |text: &str| {
-            let task_id = ToolCallId::new(text).unwrap();
-            meanings(&task_id, TaskRef::DelegationId, TaskRef::TaskId)
-        };
-        assert_eq!(read("call_1"), [TaskRef::TaskId(ToolCallId::new("call_1").unwrap())]);
+        let id = |text: &str| ToolCallId::new(text).unwrap();
+        let read = |text: &str| meanings(&id(text), Ref::Ours, Ref::Theirs);
+        assert_eq!(read("call_1"), [Ref::Theirs(id("call_1"))]);
         let uuid = "0198f000-0000-7000-8000-000000000001";
-        let both =
-            [TaskRef::DelegationId(uuid.parse().unwrap()), TaskRef::TaskId(ToolCallId::new(uuid).unwrap())];
-        assert_eq!(read(uuid), both);
+        let both = || vec![Ref::Ours(uuid.parse().unwrap()), Ref::Theirs(id(uuid))];
+        assert_eq!(read(uuid), both());
+        let as_filter: Vec<_> = both().into_iter().map(Some).collect();
+        assert_eq!(wanted(Some(&id(uuid)), Ref::Ours, Ref::Theirs), as_filter);
+        assert_eq!(wanted(None, Ref::Ours, Ref::Theirs), [None]);
     }
 }
