@@ -118,6 +118,8 @@ async fn what_cannot_be_summed_up_says_why() {
     ] {
         app.get(&format!("/api/usage?{query}")).await.check_problem(422, "invalid", words);
     }
+    assert_eq!(app.get("/api/usage?min_position=4").await.json()["total"]["calls"], 4);
+    app.get("/api/usage?min_position=999").await.check_problem(409, "stale", "999");
     app.get("/api/usage?thread_id=nowhere").await.check_problem(404, "not_found", "Thread nowhere");
     app.get("/api/usage?thread_id=t&as_of=9").await.check_problem(409, "stale", "not yet at 9");
 }

@@ -50,7 +50,8 @@ impl FromQuery for UsageParameters {
             group_by: axes(parameters)?,
         };
         let moment = Moment::from_query(parameters)?;
-        if query.thread_id.is_none() && moment != Moment::default() {
+        let names_event = moment.as_of.is_some() || moment.min_seq.is_some();
+        if query.thread_id.is_none() && names_event {
             return Err(ApiError::invalid(
                 "thread_id",
                 "given with as_of and min_seq, which name its events",
