@@ -35,6 +35,11 @@ impl ApiError {
         Self::new(ProblemCode::Invalid, format!("invalid {field}: it must be {rule}"))
     }
 
+    /// Its words.
+    pub(crate) fn detail(&self) -> &str {
+        &self.0.detail
+    }
+
     /// There is no such thread.
     pub(crate) fn no_thread(thread_id: &ThreadId) -> Self {
         Self::new(ProblemCode::NotFound, format!("Thread {thread_id} not found"))

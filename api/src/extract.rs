@@ -6,11 +6,12 @@
 mod body;
 mod path;
 mod query;
+mod range;
 
 pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
     path::{
-        BackupPath, ErasurePath, ExportFilePath, ExportPath, Path, RunPath, TaskPath, ThreadPath,
+        BackupPath, BlobPath, ErasurePath, ExportFilePath, ExportPath, Path, RunPath, TaskPath, ThreadPath,
         VerificationPath, ViewPath,
     },
     query::{
@@ -18,4 +19,5 @@ pub(crate) use self::{
         LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, ParkedQuery, PartQuery, Query,
         ReceiptsQuery, ReplayQuery, RunsQuery, UsageParameters, whole_number,
     },
+    range::{Part, PartWanted},
 };

@@ -16,6 +16,8 @@ pub(crate) const THREADS: &str = "/api/threads";
 pub(crate) const THREAD: &str = "/api/threads/{thread_id}";
 /// All events of a thread.
 pub(crate) const THREAD_EVENTS: &str = "/api/threads/{thread_id}/events";
+/// What is too large for an event of a thread.
+pub(crate) const BLOB: &str = "/api/threads/{thread_id}/blobs/{sha256}";
 /// The ledger of a thread.
 pub(crate) const DELEGATIONS: &str = "/api/threads/{thread_id}/delegations";
 

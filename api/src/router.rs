@@ -18,6 +18,7 @@ pub fn router(state: ApiState) -> Router {
 pub(crate) fn routes(server: &Server) -> Router {
     Router::new()
         .merge(routes::backups::routes())
+        .merge(routes::blobs::routes())
         .merge(routes::capacity::routes())
         .merge(routes::card_replay::routes())
         .merge(routes::caps::routes())

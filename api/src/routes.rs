@@ -1,6 +1,7 @@
 //! The routes, one file per resource. A handler extracts, calls and converts; it decides nothing.
 
 pub(crate) mod backups;
+pub(crate) mod blobs;
 pub(crate) mod capacity;
 pub(crate) mod caps;
 pub(crate) mod card_replay;

@@ -2,6 +2,7 @@
 
 mod app;
 mod backups;
+mod blobs;
 mod cancelling;
 mod delegations;
 mod edges;

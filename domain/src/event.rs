@@ -38,7 +38,10 @@ pub use self::{
     thread::{ThreadCreated, ThreadEvent},
     tool::{ToolEvent, ToolStarted},
 };
-use crate::ids::{DelegationId, RunId, ThreadId, ToolCallId, UserId};
+use crate::{
+    ids::{DelegationId, RunId, ThreadId, ToolCallId, UserId},
+    kept_output,
+};
 
 /// What kind of reader an event is for (facts §7.4). Feeds and pages filter by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -260,13 +263,15 @@ impl Event {
 
     /// The metadata, as it is stored: what readers filter by without reading the content.
     pub fn metadata(&self) -> Map<String, Value> {
-        match self {
+        let mut metadata = match self {
             Self::Run(event) => event.metadata(),
             Self::Model(event) => event.metadata(),
             Self::Subagent(event) => event.metadata(),
             Self::Thread(_) | Self::Tool(_) | Self::Delegation(_) | Self::Registry(_) => Map::new(),
             Self::Foreign(event) => event.metadata.clone(),
-        }
+        };
+        kept_output::list(self, &mut metadata);
+        metadata
     }
 
     /// Every type in the catalogue with its category, in the order of the families.

@@ -15,6 +15,7 @@ pub mod event;
 pub mod feed;
 pub mod guard;
 pub mod ids;
+pub mod kept_output;
 pub mod ledger;
 pub mod limits;
 pub mod message;

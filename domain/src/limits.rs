@@ -78,6 +78,12 @@ pub const EVENTS_PAGE_RANGE: RangeInclusive<u32> = 1..=2_000;
 /// Rows of a page of events when no limit is asked for (facts §8).
 pub const EVENTS_PAGE_DEFAULT: u32 = 500;
 
+/// One blob, before it is sealed. What is larger is refused, or its beginning is kept.
+pub const BLOB_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+/// A tool output from this size on is kept whole as a blob beside the log; the text of a smaller one
+/// fits into its event.
+pub const KEPT_OUTPUT_BYTES_MIN: u64 = 8 * 1024;
+
 /// One event's content and metadata together, as stored. Larger payloads are cut by whoever
 /// makes them; the log refuses what is still larger.
 pub const EVENT_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;

@@ -83,9 +83,10 @@ pub struct Receipt {
     pub tool_call_id: String,
     /// SHA-256 of the arguments as compact JSON, or of their raw text, in hexadecimal.
     pub args_sha256: String,
-    /// SHA-256 of the whole output, before any cut, in hexadecimal.
+    /// SHA-256 of the whole output as the agent may read it, with secrets masked and before any cut, in
+    /// hexadecimal. Where the output is kept whole this names its blob.
     pub output_sha256: String,
-    /// Length of the whole output in bytes, before any cut.
+    /// Length of what the digest covers, in bytes.
     pub output_bytes: u64,
     /// What came of it.
     pub outcome: ReceiptOutcome,

@@ -10,12 +10,13 @@
 //! {backup}/keys/{n}/threads        the keys of threads and runs, wrapped by the master key
 //! {backup}/keys/{n}/master.key     the master key, if it was generated in the data folder
 //! {backup}/threads                 the files of threads, unless they are left out (`thread_files`)
+//! {backup}/blobs                  blobs, sealed as they are (see `blob`)
 //! ```
 //!
 //! A second backup into the same folder adds what is new. It first writes behind what the manifest
 //! counts and into new files, then puts a new manifest in the place of the old one, and then removes
 //! the keys that were there before: a crash leaves the one backup or the other. The files of threads
-//! are copied anew each time; from the second backup on they are in `files/{n}`.
+//! and blobs are copied anew each time; from the second backup on they are in `files/{n}`.
 //!
 //! The keys are copied last, so that none is missing that an event needs, and what was erased until
 //! then is not there. A master key from elsewhere is not copied; without it nobody can read the copy.

@@ -39,6 +39,17 @@ pub enum EraseError {
         #[source]
         source: StoreError,
     },
+    /// The keys are destroyed, and files that nobody can open any more are left.
+    #[error(
+        "the keys of thread {thread_id} are destroyed, but files of its blobs could not be removed: ask again"
+    )]
+    Blobs {
+        /// The thread.
+        thread_id: ThreadId,
+        /// What failed.
+        #[source]
+        source: std::io::Error,
+    },
     /// The log has been closed.
     #[error("the log is closed")]
     Closed,

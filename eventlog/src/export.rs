@@ -7,6 +7,7 @@
 //! {export}/events.jsonl    one event on each line, in the order of the log
 //! {export}/hashes          only of a filtered export: one line for each position of the log
 //! {export}/keys            only of a whole export: the keys of threads and runs, wrapped
+//! {export}/blobs           only of a whole export: the blobs that events name, sealed as they are
 //! ```
 //!
 //! A line of `events.jsonl` is the event (`RecordedEvent`) with the hash before it in its stream

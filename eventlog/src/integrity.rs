@@ -6,8 +6,8 @@
 use std::{error::Error, io};
 
 use crate::{
-    AppendError, Damage, OpenError, ReplayError, UndecodableEvent, backup::BackupError, codec::DecodeError,
-    export::ExportError, segment::SegmentError, store::StoreError,
+    AppendError, BlobError, Damage, OpenError, ReplayError, UndecodableEvent, backup::BackupError,
+    codec::DecodeError, export::ExportError, segment::SegmentError, store::StoreError,
 };
 
 /// Whether the error, or what caused it, is damage: stored data that is not what was written. Trying
@@ -24,6 +24,7 @@ fn is_damage_itself(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref::<StoreError>().is_some_and(StoreError::is_damage)
         || error.downcast_ref::<OpenError>().is_some_and(OpenError::is_damage)
         || error.downcast_ref::<BackupError>().is_some_and(BackupError::is_damage)
+        || error.downcast_ref::<BlobError>().is_some_and(BlobError::is_damage)
         || error.downcast_ref::<ExportError>().is_some_and(ExportError::is_damage)
         || error.downcast_ref::<UndecodableEvent>().is_some_and(UndecodableEvent::is_damage)
         || matches!(error.downcast_ref(), Some(ReplayError::Broken { .. } | ReplayError::Missing { .. }))

@@ -17,6 +17,7 @@
 pub mod append;
 pub mod backup;
 pub mod bench;
+mod blob;
 pub mod chain;
 mod codec;
 mod condition;
@@ -63,6 +64,10 @@ mod writer;
 
 pub use append::{
     Append, AppendError, Appended, Expected, IdempotencyKey, InvalidAppend, InvalidIdempotencyKey,
+};
+pub use blob::{
+    BlobDigest, BlobError, BlobFault, BlobInspection, BlobReader, BlobRef, BlobScope, BlobStats, BlobWriter,
+    InvalidDigest, Kept, OverMax,
 };
 pub use codec::{
     DecodeError, EncodeError,

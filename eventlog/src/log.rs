@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::{
     append::{Append, AppendError, Appended},
     backup::{self, BackupError, BackupRequest, Manifest},
+    blob::{self, BlobDigest, BlobError, BlobReader, BlobScope, BlobStats, BlobWriter, Blobs, OverMax},
     condition::{CommitStats, Condition, Health, Stats},
     erase::{EraseError, run_hash},
     keyring::Keyring,
@@ -48,6 +49,8 @@ struct Inner {
     head: watch::Receiver<Position>,
     condition: Arc<Condition>,
     redactor: Option<Arc<Redactor>>,
+    /// A log without a folder has none.
+    blobs: Option<Arc<Blobs>>,
     lock: Mutex<Option<FolderLock>>,
 }
 
@@ -56,7 +59,8 @@ impl EventLog {
     /// the last clone is dropped. Refuses a log that has lost durable events.
     pub fn open(folder: &Path, options: Options) -> Result<Self, OpenError> {
         let parts = open::open(folder, &options)?;
-        Self::start(parts, options)
+        let blobs = Blobs::open_folder(folder, &*parts.store)?;
+        Self::start(parts, options, Some(Arc::new(blobs)))
     }
 
     /// The same, with a say in how the record and its index are opened.
@@ -68,7 +72,8 @@ impl EventLog {
         open_index: &open::OpenIndex<'_>,
     ) -> Result<Self, OpenError> {
         let parts = open::open_by(folder, &options, prepare, open_index)?;
-        Self::start(parts, options)
+        let blobs = Blobs::open_folder(folder, &*parts.store)?;
+        Self::start(parts, options, Some(Arc::new(blobs)))
     }
 
     /// A log that keeps nothing when it is dropped.
@@ -80,10 +85,10 @@ impl EventLog {
     /// A log on a backend of one's own, without a folder, a lock or a watermark.
     pub fn with_store(store: Arc<dyn LogStore>, options: Options) -> Result<Self, OpenError> {
         let head = store.head().map_err(OpenError::Store)?;
-        Self::start(Parts { store, head, lock: None, watermark: None, space: None }, options)
+        Self::start(Parts { store, head, lock: None, watermark: None, space: None }, options, None)
     }
 
-    fn start(parts: Parts, options: Options) -> Result<Self, OpenError> {
+    fn start(parts: Parts, options: Options, blobs: Option<Arc<Blobs>>) -> Result<Self, OpenError> {
         let (queue, requests) = mpsc::channel(WRITER_QUEUE);
         let (head_sender, head) = watch::channel(parts.head.position);
         let condition = Arc::new(Condition::new());
@@ -109,6 +114,7 @@ impl EventLog {
             head,
             condition,
             redactor: options.redactor,
+            blobs,
             lock: Mutex::new(parts.lock),
         })))
     }
@@ -129,7 +135,11 @@ impl EventLog {
         }
         // Every request that the writer takes is answered, unless the writer meets a defect.
         let unanswered = || Err(AppendError::Poisoned { reason: "the writer stopped by a defect".into() });
-        answer.await.unwrap_or_else(|_| unanswered())
+        let answer = answer.await.unwrap_or_else(|_| unanswered());
+        if let (Some(blobs), Ok(appended)) = (&self.0.blobs, &answer) {
+            blobs.settle(&appended.events);
+        }
+        answer
     }
 
     /// Why the writer takes nothing.
@@ -162,7 +172,25 @@ impl EventLog {
         if queue.send(Request::Erase(Box::new(request))).await.is_err() {
             return Err(EraseError::Closed);
         }
-        answer.await.unwrap_or(Err(EraseError::Stopped))
+        let destroyed = answer.await.unwrap_or(Err(EraseError::Stopped))?;
+        self.erase_blobs(thread_id.clone(), run).await?;
+        Ok(destroyed)
+    }
+
+    /// Removes the files of blobs that no key opens any more.
+    async fn erase_blobs(&self, thread_id: ThreadId, run: Option<RunHash>) -> Result<(), EraseError> {
+        let Some(blobs) = self.0.blobs.clone() else { return Ok(()) };
+        let thread = thread_id.clone();
+        let erase = move || blobs.erase(&thread, run);
+        // There may be many files; a log that is used without a runtime has no other thread for them.
+        let erased = match tokio::runtime::Handle::try_current() {
+            Ok(runtime) => {
+                let erasing = runtime.spawn_blocking(erase).await;
+                erasing.unwrap_or_else(|failure| Err(std::io::Error::other(failure)))
+            }
+            Err(_) => erase(),
+        };
+        erased.map_err(|source| EraseError::Blobs { thread_id, source })
     }
 
     /// Whether the thread was erased.
@@ -230,6 +258,34 @@ impl EventLog {
         Ok(Replay::new(self.store()?, after))
     }
 
+    /// Begins a blob that an event of this scope will name (see [`domain::kept_output`]). Secrets in it are
+    /// masked as in events. Fewer than `bytes_min` bytes are digested and not kept. A log without a
+    /// folder keeps none.
+    pub fn write_blob(&self, scope: &BlobScope, bytes_min: u64, over_max: OverMax) -> BlobWriter {
+        let target = self.blob_target(scope);
+        BlobWriter::new(target, self.0.redactor.clone(), bytes_min, over_max)
+    }
+
+    fn blob_target(&self, scope: &BlobScope) -> Result<blob::Target, BlobError> {
+        let blobs = Arc::clone(self.0.blobs.as_ref().ok_or(BlobError::NoFolder)?);
+        let after = self.stream_tail(&StreamId::Thread(scope.thread_id.clone()))?.unwrap_or(Seq::ZERO);
+        Ok(blob::Target { blobs, scope: scope.clone(), after })
+    }
+
+    /// Opens a blob of a thread, to be read whole or in part.
+    pub fn open_blob(&self, thread_id: &ThreadId, sha256: &BlobDigest) -> Result<BlobReader, BlobError> {
+        self.0.blobs.as_ref().ok_or(BlobError::NoFolder)?.open(thread_id, sha256)
+    }
+
+    pub(crate) fn blobs(&self) -> Option<&Blobs> {
+        self.0.blobs.as_deref()
+    }
+
+    /// Figures of the blobs since the log was opened.
+    pub fn blob_stats(&self) -> BlobStats {
+        self.0.blobs.as_ref().map(|blobs| blobs.stats()).unwrap_or_default()
+    }
+
     /// Space on disk, in bytes; 0 in memory.
     pub fn disk_bytes(&self) -> Result<u64, ReadError> {
         let store = self.store()?;
@@ -266,7 +322,8 @@ impl EventLog {
     /// read and write. It takes as long as reading the whole log: call it outside of async code.
     pub fn verify(&self, request: VerifyRequest<'_>) -> Result<Report, VerifyError> {
         let store = self.store().map_err(|_| VerifyError::Closed)?;
-        verify::verify_live(store.on_segments().ok_or(VerifyError::Unsupported)?, request)
+        let store = store.on_segments().ok_or(VerifyError::Unsupported)?;
+        verify::verify_live(store, self.0.blobs.as_deref(), request)
     }
 
     /// Copies the log up to its present head into a new folder, with its keys and the files of
@@ -274,7 +331,8 @@ impl EventLog {
     /// as long as reading the whole log: call it outside of async code.
     pub fn back_up(&self, target: &Path, request: BackupRequest<'_>) -> Result<Manifest, BackupError> {
         let store = self.store()?;
-        backup::copy(store.on_segments().ok_or(BackupError::Unsupported)?, target, request)
+        let store = store.on_segments().ok_or(BackupError::Unsupported)?;
+        backup::copy(store, self.0.blobs.as_deref(), target, request)
     }
 
     /// Whether the log takes writes.

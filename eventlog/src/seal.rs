@@ -36,6 +36,12 @@ pub(crate) enum Purpose {
     Row = 4,
     /// Another key, in the key file.
     Key = 5,
+    /// What opens a blob, in its header.
+    Blob = 6,
+    /// The name of a blob's file.
+    BlobName = 7,
+    /// A chunk of a blob.
+    BlobChunk = 8,
 }
 
 /// How an event was stored, which is what its hash can be checked with.

@@ -47,7 +47,8 @@ impl Space {
         shortage
     }
 
-    fn look(&self) -> Option<Shortage> {
+    /// The same for whoever writes beside the log.
+    pub(crate) fn look(&self) -> Option<Shortage> {
         match rustix::fs::statvfs(&self.folder) {
             Ok(disk) => {
                 let (free_bytes, reserve_bytes) = shortage(&disk)?;

@@ -12,6 +12,7 @@ use std::{fmt, path::Path};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    blob::{self, BlobDigest, BlobFault, Blobs},
     chain::Hash,
     engine::EngineError,
     index::{Checkpoint, Index as LogIndex},
@@ -85,6 +86,8 @@ pub struct Report {
     pub streams: u64,
     /// Bytes of all records.
     pub record_bytes: u64,
+    /// Blobs that events name, found whole.
+    pub blobs: u64,
     /// The first that is wrong.
     pub damage: Option<Damage>,
 }
@@ -167,6 +170,14 @@ pub enum DamageKind {
     /// The key was not destroyed, and is not there or does not open the body.
     #[error("the body cannot be opened: the key of its thread or run is lost")]
     KeyLost,
+    /// The event names a blob that is not what it should be.
+    #[error("the blob {sha256} that the event names {fault}")]
+    Blob {
+        /// Its digest.
+        sha256: BlobDigest,
+        /// What is wrong with it.
+        fault: BlobFault,
+    },
     /// The log was longer.
     #[error("the log ends before it, and had durably reached position {noted}")]
     HeadBehind {
@@ -307,7 +318,10 @@ pub fn verify_folder(
     if let Some(reason) = unusable.filter(|_| report.is_whole()) {
         report.damage = Some(Damage { position: head.position, kind: DamageKind::IndexUnusable { reason } });
     }
-    Ok(report)
+    match &keyring {
+        Some(keyring) => blob::check::complete(report, &looked.segments, keyring, folder),
+        None => Ok(report),
+    }
 }
 
 /// The index of a folder as it is in its tables. None if it has none.
@@ -326,7 +340,11 @@ fn open_index(log_folder: &Path, segments: &Segments, head: Head) -> Result<Opti
 }
 
 /// Verifies a log that is open, up to its present head.
-pub(crate) fn verify_live(store: &SegmentStore, request: VerifyRequest<'_>) -> Result<Report, VerifyError> {
+pub(crate) fn verify_live(
+    store: &SegmentStore,
+    blobs: Option<&Blobs>,
+    request: VerifyRequest<'_>,
+) -> Result<Report, VerifyError> {
     // The tables may go on while the head is asked for, and must not be ahead of it.
     let checkpoint = store.index().checkpoint();
     let subject = Subject {
@@ -336,7 +354,11 @@ pub(crate) fn verify_live(store: &SegmentStore, request: VerifyRequest<'_>) -> R
         head: store.index().end().head,
         noted: None,
     };
-    walk::walk(&subject, request)
+    let report = walk::walk(&subject, request)?;
+    match blobs {
+        Some(blobs) => blob::check::complete(report, store.segments(), store.keyring_ref(), blobs.data()),
+        None => Ok(report),
+    }
 }
 
 /// Verifies a record that has neither keys nor index beside it, such as that of a backup.
@@ -352,7 +374,8 @@ pub(crate) fn verify_record(
 impl Report {
     pub(crate) fn of_damage(damage: Damage) -> Self {
         let head = Head { position: Position::new(damage.position.get().saturating_sub(1)), ..Head::EMPTY };
-        Self { head: head.into(), events: 0, commits: 0, streams: 0, record_bytes: 0, damage: Some(damage) }
+        let damage = Some(damage);
+        Self { head: head.into(), events: 0, commits: 0, streams: 0, record_bytes: 0, blobs: 0, damage }
     }
 }
 

@@ -12,11 +12,12 @@ use domain::{
     event::{RunSettings, Scope},
     ids::{DelegationId, ThreadId, ToolCallId},
 };
+use eventlog::BlobScope;
 use tokio_util::task::TaskTracker;
 
 use crate::{
     cancellation::StopSignal, recorder::call_id, run_owner::OwnerHandle, sandbox::ThreadFolders,
-    services::Services, tool_work::WorkList,
+    services::Services, tool_work::WorkList, tools::OutputKeeper,
 };
 
 /// What everything in one run shares. Cheap to clone.
@@ -72,6 +73,13 @@ impl RunContext {
     /// The scope of the run itself.
     pub(crate) fn run_scope(&self) -> Scope {
         Scope { run_id: Some(self.settings.run_id.clone()), ..Scope::default() }
+    }
+
+    /// Keeps large outputs, for events of this run.
+    pub(crate) fn output_keeper(&self) -> OutputKeeper {
+        let scope =
+            BlobScope { thread_id: self.thread_id.clone(), run_id: Some(self.settings.run_id.clone()) };
+        OutputKeeper::new(self.services.log.clone(), scope)
     }
 
     /// The scope of a new delegation for a `task` call.

@@ -64,7 +64,8 @@ async fn lead(context: &RunContext, agent: Agent, is_begun: bool) -> Came {
         model,
         tools: tools(context),
         tool_context: ToolContext::new(context.folders.clone(), confinement, context.stop.token())
-            .listed_in(context.tool_work.clone()),
+            .listed_in(context.tool_work.clone())
+            .keeping(context.output_keeper()),
     };
     let worked = tokio::select! {
         biased;

@@ -8,6 +8,7 @@ pub(crate) mod capture;
 pub(crate) mod file_call;
 mod glob;
 mod grep;
+mod keeper;
 mod ls;
 mod read_file;
 mod str_replace;
@@ -17,12 +18,15 @@ mod write_file;
 
 use std::{sync::Arc, time::Duration};
 
-use domain::tool_spec::{SideEffect, ToolSpec};
+use domain::{
+    kept_output::KeptOutput,
+    tool_spec::{SideEffect, ToolSpec},
+};
 use futures::future::BoxFuture;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-pub use self::capture::bound;
+pub use self::{capture::bound, keeper::OutputKeeper};
 use crate::{
     sandbox::{Confinement, ThreadFolders},
     tool_work::WorkList,
@@ -42,6 +46,8 @@ pub struct ToolContext {
     pub cancel: CancellationToken,
     /// How long one shell line may run.
     pub bash_timeout: Duration,
+    /// Keeps large outputs whole; without one the text that the model gets is all that is left.
+    pub keeper: Option<OutputKeeper>,
     /// Where work is listed that may go on when nobody waits for the call any more.
     pub(crate) work: WorkList,
 }
@@ -54,13 +60,19 @@ impl ToolContext {
         cancel: CancellationToken,
     ) -> Self {
         let (bash_timeout, work) = (BASH_TIMEOUT_DEFAULT, WorkList::default());
-        Self { folders, confinement, cancel, bash_timeout, work }
+        Self { folders, confinement, cancel, bash_timeout, keeper: None, work }
     }
 
     /// The same for the calls of a run.
     #[must_use]
     pub(crate) fn listed_in(self, work: WorkList) -> Self {
         Self { work, ..self }
+    }
+
+    /// The same, with large outputs kept whole.
+    #[must_use]
+    pub fn keeping(self, keeper: OutputKeeper) -> Self {
+        Self { keeper: Some(keeper), ..self }
     }
 }
 
@@ -84,8 +96,12 @@ pub struct ToolOutput {
     pub outcome: ToolOutcome,
     /// The length of the whole output in bytes, before anything was cut.
     pub output_bytes: u64,
-    /// SHA-256 of the whole output, in hexadecimal.
+    /// SHA-256 of the whole output, in hexadecimal: of what the agent may read, with secrets masked
+    /// where there is a keeper.
     pub output_sha256: String,
+    /// The blob that has the whole output, if it is kept. The message that answers the call has to
+    /// name it.
+    pub kept: Option<KeptOutput>,
     /// Whether `text` leaves something out.
     pub is_truncated: bool,
 }

@@ -7,6 +7,7 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
 use domain::ids::{RunId, ThreadId, ToolCallId, UserId};
+use eventlog::BlobDigest;
 use projections::Pace;
 
 pub(crate) use self::log_tools::{
@@ -79,6 +80,8 @@ pub(crate) enum Command {
     Card(CardArguments),
     /// List the receipts: evidence of the tool calls that subagents made
     Receipts(ReceiptsArguments),
+    /// Write out what is kept whole of a tool's large output
+    Blob(BlobArguments),
     /// List the caps: every guard that warned or ended something early
     Caps(CapsArguments),
     /// Print what was said on a thread or in a run
@@ -241,6 +244,24 @@ pub(crate) struct CardArguments {
     /// How fast: 1 is as it was, 10 is ten times as fast, max is without pauses
     #[arg(long, value_name = "N", requires = "replay", default_value = "1")]
     pub(crate) speed: Pace,
+}
+
+/// `remit blob`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A result whose text was cut names its blob, and so does a receipt: its output_sha256.\n\nExamples:\n  \
+                  remit blob 5f2c… --out build.log\n  remit blob 5f2c… --thread 0193a1b2 | less"
+)]
+pub(crate) struct BlobArguments {
+    /// The SHA-256 that names it
+    #[arg(value_name = "SHA256")]
+    pub(crate) sha256: BlobDigest,
+    /// The thread, or the beginning of its id [default: the newest run's]
+    #[arg(long, value_name = "THREAD")]
+    pub(crate) thread: Option<ThreadId>,
+    /// The file to write [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 /// `remit erase`.

@@ -2,6 +2,7 @@
 
 mod backup;
 mod bench;
+mod blob;
 mod caps;
 mod card;
 mod card_replay;
@@ -40,6 +41,7 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Ledger(arguments) => ledger::ledger(context, &arguments).await,
         Command::Card(arguments) => card::card(context, &arguments).await,
         Command::Receipts(arguments) => receipts::receipts(context, &arguments).await,
+        Command::Blob(arguments) => blob::blob(context, arguments).await,
         Command::Caps(arguments) => caps::caps(context, &arguments).await,
         Command::Messages(arguments) => messages::messages(context, &arguments).await,
         Command::Usage(arguments) => usage::usage(context, &arguments).await,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use domain::causes::with_causes;
 use eventlog::{
-    Inspection, OpenError, Options,
+    BlobInspection, Inspection, OpenError, Options,
     engine::Engine,
     repair::{self, Cut, RepairError, RepairPlan},
 };
@@ -171,7 +171,25 @@ fn whole(found: &Inspection) -> Vec<Finding> {
             "log",
             format!("{events}, {}; the last commits are whole", units::bytes(found.disk_bytes)),
         ),
+        blobs(&found.blobs),
     ]
+}
+
+/// Whether blobs are missing is for `verify` to say, which reads the events that name them.
+fn blobs(found: &BlobInspection) -> Finding {
+    let count = units::counted(found.blobs, "blob", "blobs");
+    let space = units::bytes(found.disk_bytes);
+    if let Some(first) = found.damaged.first() {
+        let damaged = units::counted(found.damaged.len() as u64, "file is", "files are");
+        let what = format!("{damaged} damaged, the first {first}");
+        return Finding::problem("blobs", Exit::Integrity, what, trouble::restore_advice());
+    }
+    if found.erased > 0 {
+        let files = units::counted(found.erased, "file", "files");
+        let what = format!("{count}, and {files} of erased threads or runs, which nobody can open");
+        return Finding::warning("blobs", what, "start the server: it carries on erasures that were cut off");
+    }
+    Finding::ok("blobs", format!("{count}, {space}"))
 }
 
 /// What was erased stays so, unless somebody puts older keys back.

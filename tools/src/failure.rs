@@ -3,7 +3,9 @@
 use std::{fmt, io};
 
 use contracts::wire::problem::ProblemCode;
-use eventlog::{OpenError, VerifyError, backup::BackupError, export::ExportError, repair::RepairError};
+use eventlog::{
+    BlobError, OpenError, VerifyError, backup::BackupError, export::ExportError, repair::RepairError,
+};
 
 /// The exit codes of the interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +112,9 @@ fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
     if let Some(VerifyError::NoLog { .. }) = cause.downcast_ref() {
         return Some(Exit::NotFound);
     }
+    if let Some(BlobError::NotFound { .. }) = cause.downcast_ref() {
+        return Some(Exit::NotFound);
+    }
     cause.downcast_ref::<RepairError>().and_then(exit_of_repair)
 }
 
@@ -176,6 +181,7 @@ pub(crate) const fn exit_of_problem(code: ProblemCode) -> Exit {
         | ProblemCode::Invalid
         | ProblemCode::MethodNotAllowed
         | ProblemCode::PayloadTooLarge
+        | ProblemCode::RangeNotSatisfiable
         | ProblemCode::UnsupportedMediaType => Exit::Usage,
         ProblemCode::Integrity => Exit::Integrity,
         ProblemCode::Internal | ProblemCode::Unavailable | ProblemCode::Unsupported => Exit::Failed,

@@ -1,6 +1,7 @@
 //! Where answers come from: the views of a data folder, or a running server. Both give the types of
 //! the wire, so that what a command prints does not depend on where it asked.
 
+mod blob;
 mod folder;
 pub(crate) mod lists;
 mod server;
@@ -13,8 +14,10 @@ use contracts::wire::{
     thread::Thread,
 };
 use domain::event::Logged;
+use eventlog::BlobDigest;
 
 pub(crate) use self::{
+    blob::Blob,
     folder::{Folder, open_log, open_views, record},
     server::Server,
 };
@@ -166,6 +169,14 @@ impl Source {
         match self {
             Self::Folder(folder) => folder.ledger(thread_id, run_id, as_of),
             Self::Server(server) => server.ledger(thread_id, run_id, as_of).await,
+        }
+    }
+
+    /// A blob of a thread.
+    pub(crate) async fn blob(&self, thread_id: &str, sha256: &BlobDigest) -> anyhow::Result<Blob> {
+        match self {
+            Self::Folder(folder) => folder.blob(thread_id, sha256),
+            Self::Server(server) => server.blob(thread_id, sha256).await,
         }
     }
 

@@ -68,6 +68,7 @@ fn report_to_wire(report: &Report, seconds: f64) -> wire::VerificationReport {
         streams: report.streams,
         commits: report.commits,
         record_bytes: report.record_bytes,
+        blobs: report.blobs,
         seconds,
         events_per_second: report.events as f64 / seconds.max(1e-3),
         damage: report.damage.as_ref().map(|damage| wire::DamageFound {

@@ -5,6 +5,7 @@ use axum::{
     http::request::Parts,
 };
 use domain::ids::{ErasureId, InvalidId, JobId, RunId, ThreadId, ToolCallId};
+use eventlog::BlobDigest;
 
 use crate::error::{Answer, ApiError};
 
@@ -30,6 +31,13 @@ pub(crate) struct TaskPath {
     pub(crate) thread_id: ThreadId,
     pub(crate) run_id: RunId,
     pub(crate) task_id: ToolCallId,
+}
+
+/// A blob of a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct BlobPath {
+    pub(crate) thread_id: ThreadId,
+    pub(crate) sha256: BlobDigest,
 }
 
 /// An erasure.
@@ -79,6 +87,18 @@ pub(crate) trait FromPath: Sized {
 impl FromPath for ThreadPath {
     fn from_path(params: &RawPathParams) -> Answer<Self> {
         Ok(Self { thread_id: id(params, "thread_id", ThreadId::new)? })
+    }
+}
+
+impl FromPath for BlobPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        let ThreadPath { thread_id } = ThreadPath::from_path(params)?;
+        let rule = "64 lowercase hexadecimal digits";
+        let digest = |text: String| {
+            let invalid = |_| InvalidId { kind: "sha256", text: text.clone(), rule: rule.into() };
+            text.parse().map_err(invalid)
+        };
+        Ok(Self { thread_id, sha256: id(params, "sha256", digest)? })
     }
 }
 
@@ -149,7 +169,7 @@ impl<S: Send + Sync, T: FromPath> FromRequestParts<S> for Path<T> {
 fn id<Id>(
     params: &RawPathParams,
     name: &'static str,
-    new: fn(String) -> Result<Id, InvalidId>,
+    new: impl FnOnce(String) -> Result<Id, InvalidId>,
 ) -> Answer<Id> {
     let found = params.iter().find(|(key, _)| *key == name);
     let (_, text) = found.ok_or_else(|| ApiError::invalid(name, "part of the path"))?;

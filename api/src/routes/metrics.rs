@@ -59,6 +59,11 @@ impl Server {
         page.gauge("remit_log_queue_depth", "Appends that wait for the writer.", stats.queue_depth);
         page.gauge("remit_log_queue_capacity", "Appends that may wait for it.", stats.queue_capacity);
         page.gauge("remit_log_subscribers", "Subscriptions to the log.", stats.subscribers);
+        let blobs = self.log.blob_stats();
+        page.counter("remit_blobs_written_total", "Blobs that were written.", blobs.written);
+        page.counter("remit_blob_bytes_written_total", "Bytes of those blobs.", blobs.written_bytes);
+        page.counter("remit_blobs_found_total", "Blobs that were there already.", blobs.found);
+        page.gauge("remit_blobs_staged", "Blobs that no event has named yet.", blobs.staged);
         Ok(())
     }
 

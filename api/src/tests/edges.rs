@@ -6,7 +6,7 @@ use axum::{
 };
 use eventlog::{
     EventLog, Options,
-    store::{SegmentStore, FaultyStore},
+    store::{FaultyStore, SegmentStore},
 };
 use serde_json::{Value, json};
 

@@ -62,6 +62,8 @@ pub enum ProblemCode {
     NotFound,
     /// The body is larger than is accepted.
     PayloadTooLarge,
+    /// The resource has no bytes in the range that was asked for.
+    RangeNotSatisfiable,
     /// Too many requests, or no capacity is left.
     RateLimited,
     /// A view did not reach the asked-for moment in time.
@@ -78,7 +80,7 @@ pub enum ProblemCode {
 
 impl ProblemCode {
     /// Every code, in alphabetical order.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::BadRequest,
         Self::Conflict,
         Self::Forbidden,
@@ -89,6 +91,7 @@ impl ProblemCode {
         Self::MethodNotAllowed,
         Self::NotFound,
         Self::PayloadTooLarge,
+        Self::RangeNotSatisfiable,
         Self::RateLimited,
         Self::Stale,
         Self::Unauthenticated,
@@ -110,6 +113,7 @@ impl ProblemCode {
             Self::MethodNotAllowed => "method_not_allowed",
             Self::NotFound => "not_found",
             Self::PayloadTooLarge => "payload_too_large",
+            Self::RangeNotSatisfiable => "range_not_satisfiable",
             Self::RateLimited => "rate_limited",
             Self::Stale => "stale",
             Self::Unauthenticated => "unauthenticated",
@@ -132,6 +136,7 @@ impl ProblemCode {
             Self::MethodNotAllowed => "The resource does not know this method",
             Self::NotFound => "Not found",
             Self::PayloadTooLarge => "The body is too large",
+            Self::RangeNotSatisfiable => "There are no such bytes",
             Self::RateLimited => "Too many requests",
             Self::Stale => "The view is behind",
             Self::Unauthenticated => "Who are you?",
@@ -153,6 +158,7 @@ impl ProblemCode {
             Self::Gone => 410,
             Self::PayloadTooLarge => 413,
             Self::UnsupportedMediaType => 415,
+            Self::RangeNotSatisfiable => 416,
             Self::Invalid => 422,
             Self::RateLimited => 429,
             Self::Integrity | Self::Internal => 500,
@@ -174,6 +180,7 @@ impl ProblemCode {
             | Self::MethodNotAllowed
             | Self::NotFound
             | Self::PayloadTooLarge
+            | Self::RangeNotSatisfiable
             | Self::Unauthenticated
             | Self::Unsupported
             | Self::UnsupportedMediaType => false,
@@ -192,6 +199,7 @@ impl ProblemCode {
             | Self::MethodNotAllowed
             | Self::NotFound
             | Self::PayloadTooLarge
+            | Self::RangeNotSatisfiable
             | Self::RateLimited
             | Self::Unauthenticated
             | Self::Unsupported

@@ -163,6 +163,8 @@ pub struct VerificationReport {
     pub commits: u64,
     /// Bytes of all records.
     pub record_bytes: u64,
+    /// Blobs that events name, found whole.
+    pub blobs: u64,
     /// How long it took.
     pub seconds: f64,
     /// How fast it went.

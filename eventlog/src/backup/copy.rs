@@ -20,6 +20,7 @@ use super::{
     unfinished::Unfinished,
 };
 use crate::{
+    blob::{self, Blobs},
     format,
     keyring::Keyring,
     segment::{Extent, Segments},
@@ -35,12 +36,13 @@ const OWNER_ONLY: u32 = 0o700;
 /// Everything up to a head is durable and never changes, so that nobody is held up.
 pub(crate) fn copy(
     store: &SegmentStore,
+    blobs: Option<&Blobs>,
     target: &Path,
     request: BackupRequest<'_>,
 ) -> Result<Manifest, BackupError> {
     let BackupRequest { taken_at, threads, progress } = request;
     let end = store.index().end();
-    let taking = Taking { store, head: end.head, end: end.end, taken_at, threads };
+    let taking = Taking { store, blobs, head: end.head, end: end.end, taken_at, threads };
     if Manifest::is_in(target) {
         return taking.add_to(target, progress);
     }
@@ -53,6 +55,7 @@ pub(crate) fn copy(
 /// A backup that is being taken.
 struct Taking<'a> {
     store: &'a SegmentStore,
+    blobs: Option<&'a Blobs>,
     head: Head,
     /// The address behind the head.
     end: u64,
@@ -119,6 +122,9 @@ impl Taking<'_> {
             Some(from) => Some(copy_thread_files(from, &root, number, &mut || progress(told))?),
             None => None,
         };
+        if let Some(blobs) = self.blobs {
+            blob::copy::copy(blobs.data(), &root).map_err(io_error("copy the blobs to", &root))?;
+        }
         // The keys come last: see the module.
         let (master_key, keys) = copy_keys(self.store.keyring(), folder, number)?;
         files.extend(keys);

@@ -7,7 +7,7 @@ use super::{
     unfinished::Unfinished,
 };
 use crate::{
-    format,
+    blob, format,
     open::{self, KEYS_FOLDER, LOG_FOLDER, WATERMARK_FILE, recover},
     options::Options,
     segment::Segments,
@@ -38,6 +38,7 @@ pub fn restore(
     write_log(backup, &manifest, &unfinished.folder)?;
     let files = files_root(backup, manifest.number());
     thread_files::restore(&files, &manifest, &unfinished.folder)?;
+    blob::copy::copy(&files, &unfinished.folder).map_err(io_error("copy the blobs from", &files))?;
     note_head(&manifest, &unfinished.folder)?;
     let request = VerifyRequest { exported: Some(manifest.head().into()), progress: Some(progress) };
     let report = match verify::verify_folder(&unfinished.folder, options, request) {

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     ReplayError,
     backup::FileEntry,
+    blob,
     chain::{self, Hash},
     format,
     log::EventLog,
@@ -143,6 +144,7 @@ impl<'a> Making<'a> {
         files.extend(hashes.map(Output::finish).transpose()?);
         // The keys come last, so that none is missing that an event needs.
         if filter.is_empty() {
+            copy_blobs(log, &place.folder)?;
             files.extend(copy_keys(log, &place.folder)?);
         }
         if is_any_erased(log, &opened) {
@@ -242,6 +244,13 @@ fn is_any_erased(log: &EventLog, opened: &HashMap<StreamId, HashSet<Option<RunId
         let is_erased = |run_id: &RunId| log.is_run_erased(thread_id, run_id);
         log.is_erased(thread_id) || runs.iter().flatten().any(is_erased)
     })
+}
+
+/// Copies the blobs of a log that has a folder, sealed as they are. The events name them by their
+/// digests, so that they need no signature.
+fn copy_blobs(log: &EventLog, folder: &Path) -> Result<(), ExportError> {
+    let Some(blobs) = log.blobs() else { return Ok(()) };
+    blob::copy::copy(blobs.data(), folder).map_err(io_error("copy the blobs to", folder))
 }
 
 /// Copies the wrapped keys of a log that has a folder.

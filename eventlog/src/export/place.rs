@@ -75,7 +75,9 @@ impl Place {
         let clear = || -> io::Result<()> {
             for entry in fs::read_dir(&self.folder)? {
                 let path = entry?.path();
-                if path.file_name().is_some_and(|name| name != NOTE_FILE) {
+                if path.is_dir() {
+                    fs::remove_dir_all(path)?;
+                } else if path.file_name().is_some_and(|name| name != NOTE_FILE) {
                     fs::remove_file(path)?;
                 }
             }

@@ -5,6 +5,7 @@ use std::{io, path::Path, sync::Arc};
 
 use super::{OpenError, acquire_lock, index_folder, io_error, look, open_keys};
 use crate::{
+    blob::{self, BlobInspection},
     codec::record,
     keyring::Keyring,
     options::Options,
@@ -17,7 +18,7 @@ use crate::{
 };
 
 /// What a folder holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Inspection {
     /// The version of the stored format; none in a log that has just been made.
     pub format_version: Option<u32>,
@@ -27,6 +28,8 @@ pub struct Inspection {
     pub noted: Option<Position>,
     /// Space on disk.
     pub disk_bytes: u64,
+    /// The blobs beside the log.
+    pub blobs: BlobInspection,
 }
 
 /// Looks at a folder that nobody has open. What it finds wrong is the error that opening the folder
@@ -37,16 +40,22 @@ pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError
     if let Some(refusal) = looked.refusal(folder) {
         return Err(refusal);
     }
-    if looked.must_have_keys() {
-        open_keys(folder, options, true)?;
-    }
-    let head = looked.torn_end().is_none().then_some(looked.survey.head.position);
+    let keyring = if looked.must_have_keys() { Some(open_keys(folder, options, true)?) } else { None };
+    let is_torn = looked.torn_end().is_some();
+    let blobs = match keyring.filter(|_| !is_torn) {
+        Some(keyring) => {
+            blob::inspect::inspect(folder, &keyring).map_err(io_error("look at the blobs in", folder))?
+        }
+        None => BlobInspection::default(),
+    };
+    let head = (!is_torn).then_some(looked.survey.head.position);
     Ok(Inspection {
         format_version: looked.version,
         head,
         noted: looked.noted_head().map(|head| head.position),
         disk_bytes: looked.segments.disk_bytes()
             + folder_bytes(&index_folder(&folder.join(super::LOG_FOLDER))),
+        blobs,
     })
 }
 

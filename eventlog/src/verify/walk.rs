@@ -88,6 +88,7 @@ pub(super) fn walk(subject: &Subject<'_>, request: VerifyRequest<'_>) -> Result<
         commits: link.commit_count,
         streams: link.tails.len() as u64,
         record_bytes: found.record_bytes,
+        blobs: 0,
         damage,
     })
 }

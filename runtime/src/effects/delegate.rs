@@ -4,6 +4,7 @@
 //! and is recorded together with the lead's answer.
 
 mod accept;
+mod bounded;
 mod result;
 
 use std::time::Duration;
@@ -119,7 +120,9 @@ pub(crate) async fn deliver(recorder: &Recorder, delegated: Delegated) -> Result
             let is_cut_off = ran_out && outcome.status == SubagentStatus::TimedOut;
             let outcome = if is_cut_off { out_of_patience(&request, outcome) } else { outcome };
             let command = DelegationCommand::Deliver(delivered(&request, &outcome));
-            recorder.delivered(scope, command, result_message(&call, &outcome, Some(&trail))).await
+            let result = result_message(&call, &outcome, Some(&trail));
+            let result = bounded::within(recorder.context.output_keeper(), result).await;
+            recorder.delivered(scope, command, result).await
         }
         Ended::Unrecorded(error) => Err(error),
     }

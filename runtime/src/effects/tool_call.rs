@@ -11,6 +11,7 @@ use domain::{
     delegation::ReceiptDraft,
     digest::sha256_hex,
     event::{RefusalReason, ToolStarted},
+    kept_output::KeptOutput,
     limits::{DELEGATION_DEPTH_MAX, TOOL_CALLS_PER_REPLY_MAX},
     message::{ToolArgs, ToolCall, ToolMessage, ToolStatus},
     receipt::ReceiptOutcome,
@@ -44,13 +45,14 @@ struct Came {
     outcome: ReceiptOutcome,
     output_bytes: u64,
     output_sha256: String,
+    kept: Option<KeptOutput>,
 }
 
 impl Came {
     /// The framework's own words in place of an output.
     fn without_output(text: String, outcome: ReceiptOutcome) -> Self {
         let (output_bytes, output_sha256) = (text.len() as u64, sha256_hex(text.as_bytes()));
-        Self { text, outcome, output_bytes, output_sha256 }
+        Self { text, outcome, output_bytes, output_sha256, kept: None }
     }
 }
 
@@ -112,6 +114,7 @@ async fn performed(tool: &dyn Tool, agent_loop: &AgentLoop, args: &Map<String, V
         outcome,
         output_bytes: output.output_bytes,
         output_sha256: output.output_sha256,
+        kept: output.kept,
     }
 }
 
@@ -185,13 +188,16 @@ fn done(call: &ToolCall, came: Came, started_at: Timestamp, since: Instant) -> D
         ReceiptOutcome::Ok => ToolStatus::Success,
         ReceiptOutcome::Error | ReceiptOutcome::Denied | ReceiptOutcome::Unknown => ToolStatus::Error,
     };
-    let message = ToolMessage {
+    let mut message = ToolMessage {
         content: came.text,
         tool_call_id: call.id.clone(),
         name: call.name.clone(),
         status,
         additional_kwargs: Map::new(),
     };
+    if let Some(kept) = &came.kept {
+        message.keep_output(kept);
+    }
     Done { message, receipt, facts: Vec::new() }
 }
 

@@ -10,6 +10,7 @@ mod guards;
 mod held_tools;
 mod limits;
 mod old_keys;
+mod outputs;
 mod races;
 mod recovery;
 mod side_by_side;

@@ -63,6 +63,7 @@ pub(crate) async fn run(
     folders: &ThreadFolders,
     line: &str,
     bounds: &Bounds,
+    capture: Capture,
 ) -> Result<(ShellEnd, Capture), LaunchFailure> {
     let deadline = Instant::now() + bounds.timeout;
     let (reader, writer) = io::pipe().map_err(LaunchFailure::Start)?;
@@ -70,7 +71,7 @@ pub(crate) async fn run(
         let (confinement, folders) = (Arc::clone(confinement), folders.clone());
         processes::start(confinement, folders, line.to_owned(), writer, bounds.work.begin()).await?
     };
-    let mut output = Output::new(reader, folders, &running).map_err(LaunchFailure::Start)?;
+    let mut output = Output::new(reader, folders, &running, capture).map_err(LaunchFailure::Start)?;
     let Running { group, temp, mut exited, reaped } = running;
     drop(temp);
     let stop = tokio::select! {
@@ -105,7 +106,7 @@ fn exit_code(status: ExitStatus) -> i32 {
     status.code().or_else(|| status.signal().map(|signal| SIGNAL_BASE + signal)).unwrap_or(-1)
 }
 
-/// What the line prints: counted and hashed as it was printed, kept as the agent may read it.
+/// What the line prints, as the agent may read it.
 struct Output {
     pipe: pipe::Receiver,
     chunk: Vec<u8>,
@@ -115,14 +116,19 @@ struct Output {
 }
 
 impl Output {
-    fn new(reader: PipeReader, folders: &ThreadFolders, running: &Running) -> io::Result<Self> {
+    fn new(
+        reader: PipeReader,
+        folders: &ThreadFolders,
+        running: &Running,
+        capture: Capture,
+    ) -> io::Result<Self> {
         let [workspace, uploads, outputs] = folders.roots();
         let mask = StreamMask::new([workspace, uploads, outputs, ("/tmp", running.temp.path())]);
         Ok(Self {
             pipe: pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?,
             chunk: vec![0; CHUNK_BYTES],
             mask,
-            capture: Capture::default(),
+            capture,
             is_ended: false,
         })
     }
@@ -140,8 +146,7 @@ impl Output {
                 Ok(0) => self.is_ended = true,
                 Ok(length) => {
                     let printed = self.chunk.get(..length).unwrap_or_default();
-                    self.capture.count(printed);
-                    self.capture.keep(&self.mask.push(printed));
+                    self.capture.take(&self.mask.push(printed));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "cannot read a shell's output");
@@ -159,7 +164,7 @@ impl Output {
 
     fn finish(self) -> Capture {
         let mut capture = self.capture;
-        capture.keep(&self.mask.finish());
+        capture.take(&self.mask.finish());
         capture
     }
 }

@@ -42,7 +42,8 @@ impl Subagent {
             model,
             tools: services.toolbox.specs(Some(&self.request.tools), &[]),
             tool_context: ToolContext::new(self.context.folders.clone(), confinement, self.stop.token())
-                .listed_in(self.context.tool_work.clone()),
+                .listed_in(self.context.tool_work.clone())
+                .keeping(self.context.output_keeper()),
         };
         let limit = Duration::from_secs(self.request.timeout_seconds);
         let worked = tokio::select! {

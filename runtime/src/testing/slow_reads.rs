@@ -11,7 +11,7 @@ use eventlog::{
     EventLog, IdempotencyKey, Keyring, Options, Position, RecordedEvent, RunQuery, Seq, StreamId,
     StreamSummary,
     store::{
-        Commit, CommitGroup, SegmentStore, Head, KeyUse, LogStore, Replayed, RunExtent, StoreError, Tail,
+        Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, RunExtent, SegmentStore, StoreError, Tail,
     },
 };
 

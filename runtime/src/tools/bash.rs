@@ -114,8 +114,13 @@ async fn run_line(context: &ToolContext, confinement: &Arc<Confinement>, line: &
     }
     let (timeout, cancel, work) = (context.bash_timeout, context.cancel.clone(), context.work.clone());
     let bounds = Bounds { timeout, cancel, work };
-    match shell::run(confinement, &context.folders, line, &bounds).await {
-        Ok((end, capture)) => told(end, capture, &bounds),
+    let capture = Capture::within(context);
+    match shell::run(confinement, &context.folders, line, &bounds, capture).await {
+        // A large output is brought to the disk first.
+        Ok((end, capture)) => match tokio::task::spawn_blocking(move || told(end, capture, &bounds)).await {
+            Ok(output) => output,
+            Err(_) => ToolFailure::Broken("bash").into(),
+        },
         Err(failure) => {
             tracing::warn!(error = %with_causes(&failure), "cannot run a shell line");
             ToolFailure::said("the shell could not be started; try again, or go on with the file tools")

@@ -1,13 +1,17 @@
 //! One bound for every text that a tool gives to a model: head, a mark that says how much is
 //! missing, and tail (chain facts §2.3).
 //!
-//! Takes any amount of output in bounded memory, and counts and hashes all of it, so that an
-//! output of any size has one clear outcome.
+//! Takes any amount of output in bounded memory. All of it is counted and digested, and where there
+//! is a keeper a large output is kept whole, so that an output of any size has one clear outcome.
 
-use domain::limits::{TOOL_OUTPUT_CHARS_MAX, TOOL_OUTPUT_HEAD_CHARS, TOOL_OUTPUT_TAIL_CHARS};
+use domain::{
+    kept_output::KeptOutput,
+    limits::{TOOL_OUTPUT_CHARS_MAX, TOOL_OUTPUT_HEAD_CHARS, TOOL_OUTPUT_TAIL_CHARS},
+};
+use eventlog::{BlobError, BlobWriter, Kept};
 use sha2::{Digest, Sha256};
 
-use super::{ToolOutcome, ToolOutput};
+use super::{OutputKeeper, ToolContext, ToolOutcome, ToolOutput};
 
 /// What stands around a captured output.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,7 +27,7 @@ pub(crate) struct Frame<'a> {
 /// Output that is being taken.
 #[derive(Default)]
 pub(crate) struct Capture {
-    hash: Sha256,
+    whole: Whole,
     bytes: u64,
     chars: usize,
     /// The first `TOOL_OUTPUT_CHARS_MAX` characters.
@@ -35,6 +39,20 @@ pub(crate) struct Capture {
     undecoded: Vec<u8>,
 }
 
+/// What becomes of all of it.
+enum Whole {
+    /// It is digested as it is.
+    Digested(Sha256),
+    /// Its secrets are masked as in events, that is digested, and kept if it is large.
+    Kept(Box<BlobWriter>),
+}
+
+impl Default for Whole {
+    fn default() -> Self {
+        Self::Digested(Sha256::new())
+    }
+}
+
 impl Capture {
     /// Takes a whole text.
     pub(crate) fn of(text: &str) -> Self {
@@ -43,20 +61,37 @@ impl Capture {
         capture
     }
 
-    /// Counts, hashes and keeps.
+    /// For a call, with its keeper.
+    pub(crate) fn within(context: &ToolContext) -> Self {
+        Self::kept_by(context.keeper.as_ref())
+    }
+
+    fn kept_by(keeper: Option<&OutputKeeper>) -> Self {
+        let whole = keeper.map_or_else(Whole::default, |keeper| Whole::Kept(Box::new(keeper.begin())));
+        Self { whole, ..Self::default() }
+    }
+
+    /// Takes text.
     pub(crate) fn push(&mut self, text: &str) {
-        self.count(text.as_bytes());
+        self.whole(text.as_bytes());
         self.keep_text(text);
     }
 
-    /// Counts and hashes what was printed.
-    pub(crate) fn count(&mut self, bytes: &[u8]) {
-        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        self.hash.update(bytes);
+    /// Takes bytes. What is not UTF-8 is replaced in the text.
+    pub(crate) fn take(&mut self, bytes: &[u8]) {
+        self.whole(bytes);
+        self.keep(bytes);
     }
 
-    /// Keeps what the model may see of it. What is not UTF-8 is replaced.
-    pub(crate) fn keep(&mut self, bytes: &[u8]) {
+    fn whole(&mut self, bytes: &[u8]) {
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
+        match &mut self.whole {
+            Whole::Digested(hash) => hash.update(bytes),
+            Whole::Kept(writer) => writer.write(bytes),
+        }
+    }
+
+    fn keep(&mut self, bytes: &[u8]) {
         let mut input = std::mem::take(&mut self.undecoded);
         input.extend_from_slice(bytes);
         let mut rest = input.as_slice();
@@ -94,22 +129,25 @@ impl Capture {
         self.bytes
     }
 
-    /// The bounded text within its frame. The frame is part of neither count nor hash.
+    /// The bounded text within its frame. The frame is part of neither count nor digest. A large
+    /// output is on disk when this returns: call it where a sync may take its time.
     pub(crate) fn finish(mut self, outcome: ToolOutcome, frame: Frame<'_>) -> ToolOutput {
         if !self.undecoded.is_empty() {
             self.undecoded.clear();
             self.keep_text("\u{FFFD}");
         }
+        let ended = std::mem::take(&mut self.whole).finish(self.bytes);
         let framed = frame.before.chars().count() + frame.after.chars().count();
         let room = TOOL_OUTPUT_CHARS_MAX.saturating_sub(framed);
         let is_truncated = self.chars > room;
-        let kept = if is_truncated { self.cut(room, frame.advice) } else { self.first };
+        let kept = if is_truncated { self.cut(room, &ended.told(frame.advice)) } else { self.first };
         ToolOutput {
             text: format!("{}{kept}{}", frame.before, frame.after),
             outcome,
-            output_bytes: self.bytes,
-            output_sha256: hex::encode(self.hash.finalize()),
+            output_bytes: ended.bytes,
+            output_sha256: ended.sha256,
             is_truncated,
+            kept: ended.kept,
         }
     }
 
@@ -128,9 +166,77 @@ impl Capture {
     }
 }
 
+/// What became of a whole output.
+struct Ended {
+    bytes: u64,
+    sha256: String,
+    kept: Option<KeptOutput>,
+    /// It was to be kept and could not.
+    is_lost: bool,
+}
+
+impl Whole {
+    fn finish(self, bytes: u64) -> Ended {
+        let Kept { whole, blob } = match self {
+            Self::Digested(hash) => {
+                let sha256 = hex::encode(hash.finalize());
+                return Ended { bytes, sha256, kept: None, is_lost: false };
+            }
+            Self::Kept(writer) => writer.finish(),
+        };
+        let (bytes, sha256) = (whole.bytes, whole.sha256.to_string());
+        let (kept, is_lost) = match blob {
+            Ok(blob) => {
+                let kept = blob.map(|blob| KeptOutput {
+                    sha256: blob.sha256.to_string(),
+                    bytes: blob.bytes,
+                    truncated: blob != whole,
+                });
+                (kept, false)
+            }
+            Err(BlobError::NoFolder) => (None, false),
+            Err(error) => {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(error, bytes, "the whole of an output could not be kept");
+                (None, true)
+            }
+        };
+        Ended { bytes, sha256, kept, is_lost }
+    }
+}
+
+impl Ended {
+    /// The advice, after what is to be said of the whole output.
+    fn told(&self, advice: &str) -> String {
+        let bytes = self.bytes;
+        match &self.kept {
+            Some(KeptOutput { sha256, truncated: false, .. }) => {
+                format!("all {bytes} bytes are kept for people as blob {sha256}; {advice}")
+            }
+            Some(KeptOutput { sha256, bytes: kept, truncated: true }) => {
+                format!("the first {kept} of {bytes} bytes are kept for people as blob {sha256}; {advice}")
+            }
+            None if self.is_lost => format!("the whole could not be kept; {advice}"),
+            None => advice.to_owned(),
+        }
+    }
+}
+
 /// Bounds a whole text in the same way. The advice says how to get at what is left out.
 pub fn bound(text: &str, advice: &str) -> ToolOutput {
-    Capture::of(text).finish(ToolOutcome::Ok, Frame { advice, ..Frame::default() })
+    bound_by(None, text, advice)
+}
+
+/// The same for a call, whose large outputs are kept.
+pub(crate) fn bound_in(context: &ToolContext, text: &str, advice: &str) -> ToolOutput {
+    bound_by(context.keeper.as_ref(), text, advice)
+}
+
+/// The same with a keeper.
+pub(crate) fn bound_by(keeper: Option<&OutputKeeper>, text: &str, advice: &str) -> ToolOutput {
+    let mut capture = Capture::kept_by(keeper);
+    capture.push(text);
+    capture.finish(ToolOutcome::Ok, Frame { advice, ..Frame::default() })
 }
 
 fn split_at_char(text: &str, chars: usize) -> (&str, &str) {
@@ -187,8 +293,7 @@ mod tests {
     fn bytes_that_are_no_text_are_replaced_and_still_counted() {
         let mut capture = Capture::default();
         for piece in [&b"a\xff"[..], &b"\xe6\xbc"[..], &b"\xa2b\xe6"[..]] {
-            capture.count(piece);
-            capture.keep(piece);
+            capture.take(piece);
         }
         let output = capture.finish(ToolOutcome::Ok, Frame::default());
         assert_eq!((output.text.as_str(), output.output_bytes), ("a\u{FFFD}漢b\u{FFFD}", 7));
@@ -205,8 +310,7 @@ mod tests {
             let text: String = alphabet.chars().cycle().take(length).collect();
             let mut capture = Capture::default();
             for bytes in text.as_bytes().chunks(piece) {
-                capture.count(bytes);
-                capture.keep(bytes);
+                capture.take(bytes);
             }
             let output = capture.finish(ToolOutcome::Ok, Frame { after: &after, ..Frame::default() });
             let whole = length + after.chars().count();

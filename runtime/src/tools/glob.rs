@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutput,
-    capture::bound,
+    capture::{bound, bound_in},
     file_call::{ToolFailure, on_blocking_thread},
     walk::{self, WALKED_ENTRIES_MAX, WalkEnd},
 };
@@ -91,7 +91,7 @@ fn find(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
             "... stopped after {WALKED_ENTRIES_MAX} entries; name a folder further down in path"
         ));
     }
-    Ok(bound(&paths.join("\n"), "narrow the pattern"))
+    Ok(bound_in(context, &paths.join("\n"), "narrow the pattern"))
 }
 
 /// A pattern over paths below a folder; without a slash it looks at the name alone.

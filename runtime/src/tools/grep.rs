@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutput,
-    capture::bound,
+    capture::bound_in,
     file_call::{ToolFailure, on_blocking_thread},
     glob::PathFilter,
     text_file,
@@ -165,7 +165,7 @@ impl Search<'_> {
             None
         };
         self.lines.extend(note);
-        bound(&self.lines.join("\n"), "narrow pattern, path or glob")
+        bound_in(self.context, &self.lines.join("\n"), "narrow pattern, path or glob")
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     Tool, ToolContext, ToolOutput,
-    capture::bound,
+    capture::{bound, bound_in},
     file_call::{ToolFailure, on_blocking_thread},
 };
 
@@ -90,7 +90,7 @@ fn list(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
     if more > 0 {
         lines.push(format!("... {more} more entries"));
     }
-    Ok(bound(&lines.join("\n"), "list a folder further down, or use glob"))
+    Ok(bound_in(context, &lines.join("\n"), "list a folder further down, or use glob"))
 }
 
 /// One entry. A link is described by what it leads to only where that lies inside the folders.

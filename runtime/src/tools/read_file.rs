@@ -76,7 +76,8 @@ fn read(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
     }
     let path = context.folders.resolve(&arguments.path)?;
     let (mut file, length) = text_file::open(context, &path)?;
-    let mut scan = Scan { first, last, line: 1, ..Scan::default() };
+    let capture = Capture::within(context);
+    let mut scan = Scan { first, last, line: 1, capture, ..Scan::default() };
     let mut chunk = vec![0; CHUNK_BYTES];
     while scan.line <= last {
         if context.cancel.is_cancelled() {

@@ -145,6 +145,7 @@ impl Subject {
                 | DamageKind::CommitMissing
                 | DamageKind::ChainDiffers
                 | DamageKind::Uncommitted
+                | DamageKind::Blob { .. }
                 | DamageKind::HeadBehind { .. }
                 | DamageKind::HeadDiffers
                 | DamageKind::Segment { .. },

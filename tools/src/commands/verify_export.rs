@@ -77,6 +77,7 @@ fn advice(damage: &ExportDamage) -> &'static str {
             | DamageKind::IndexTooLong { .. }
             | DamageKind::TailDiffers { .. }
             | DamageKind::KeyLost
+            | DamageKind::Blob { .. }
             | DamageKind::HeadBehind { .. }
             | DamageKind::HeadDiffers
             | DamageKind::Segment { .. }

@@ -3,7 +3,7 @@
 use std::fs;
 
 use domain::ids::{EventId, ThreadId, UserId};
-use eventlog::{Append, EventLog, Expected, Json, NewEvent, Scope, StreamId};
+use eventlog::{Append, BlobScope, EventLog, Expected, Json, NewEvent, OverMax, Scope, StreamId};
 use jiff::Timestamp;
 use runtime::config::Config;
 
@@ -97,7 +97,8 @@ async fn a_whole_folder_is_healthy_and_a_held_one_names_its_holder() {
     let diagnosis = look(folder.path());
     assert_eq!(diagnosis.exit(), Exit::Done);
     let checks: Vec<_> = diagnosis.findings.iter().map(|finding| finding.check).collect();
-    assert_eq!(checks, ["lock", "record", "format", "keys", "head", "log", "erasures", "views", "disk"]);
+    let expected = ["lock", "record", "format", "keys", "head", "log", "blobs", "erasures", "views", "disk"];
+    assert_eq!(checks, expected);
     let log = open_log(&config(folder.path())).await.unwrap();
     log.announce("http://127.0.0.1:8700").unwrap();
     check(folder.path(), "lock", State::Problem, Exit::Refused, "has the folder open", "--server http");
@@ -167,6 +168,29 @@ async fn keys_may_be_missing_damaged_or_wrapped_by_another_master_key() {
     check(folder.path(), "keys", State::Problem, Exit::Failed, "cannot be used", "put back");
     fs::write(&master, key).unwrap();
     assert_eq!(look(folder.path()).exit(), Exit::Done);
+}
+
+#[tokio::test]
+async fn a_damaged_blob_is_a_problem() {
+    let folder = filled().await;
+    let log = open_log(&config(folder.path())).await.unwrap();
+    let scope = BlobScope { thread_id: ThreadId::new("t").unwrap(), run_id: None };
+    let mut writer = log.write_blob(&scope, 0, OverMax::Refuse);
+    writer.write(b"the output of a tool");
+    let blob = writer.finish().blob.unwrap().unwrap();
+    let mut naming = note(5);
+    naming.events[0].event_type = "llm.tool.result".to_owned();
+    naming.events[0].metadata = Json::from_serialize(&serde_json::json!({ "blobs": [blob] })).unwrap();
+    log.append(naming).await.unwrap();
+    log.close().await;
+    assert_eq!(look(folder.path()).exit(), Exit::Done);
+    let mut path = folder.path().join("blobs");
+    while path.is_dir() {
+        let mut entries = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+        path = entries.find(|entry| !entry.ends_with("staged")).unwrap();
+    }
+    fs::write(&path, "no blob").unwrap();
+    check(folder.path(), "blobs", State::Problem, Exit::Integrity, "1 file is damaged", "restore BACKUP");
 }
 
 #[tokio::test]

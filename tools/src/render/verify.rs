@@ -33,6 +33,7 @@ impl Verified {
             streams: report.streams,
             commits: report.commits,
             record_bytes: report.record_bytes,
+            blobs: report.blobs,
             seconds: self.took.as_secs_f64(),
             events_per_second: self.events_per_second(),
             damage: damage.map(|damage| DamageFound {
@@ -57,6 +58,7 @@ pub(crate) fn verified(screen: Screen, report: &VerificationReport) -> String {
         ("STREAMS", units::grouped(report.streams)),
         ("COMMITS", units::grouped(report.commits)),
         ("RECORDS", units::bytes(report.record_bytes)),
+        ("BLOBS", units::grouped(report.blobs)),
         ("HEAD", units::grouped(report.position)),
         ("CHAIN", report.chain.clone()),
         ("TIME", units::duration(took)),
@@ -94,6 +96,7 @@ mod tests {
             commits: 98_765,
             streams: 321,
             record_bytes: 1_500_000_000,
+            blobs: 12,
             damage,
         };
         Verified { report, took: Duration::from_millis(2_500) }

@@ -12,11 +12,11 @@ use domain::{
     pricing::Prices,
     task_ref,
 };
-use eventlog::{EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
+use eventlog::{BlobDigest, EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
 use runtime::{SystemClock, SystemIds, config::Config, enforce_erasures};
 
-use super::{EventsPage, Past};
+use super::{Blob, EventsPage, Past};
 use crate::{
     context::{Context, existing_data_folder},
     failure::{Exit, Failure},
@@ -117,6 +117,11 @@ impl Folder {
                 return Ok(runs);
             }
         }
+    }
+
+    pub(super) fn blob(&self, thread_id: &str, sha256: &BlobDigest) -> anyhow::Result<Blob> {
+        let reader = self.log.open_blob(&thread_id.parse()?, sha256);
+        Ok(Blob::Folder(Box::new(reader.context("could not open the blob")?)))
     }
 
     pub(super) fn run(&self, thread_id: &str, run_id: &str) -> anyhow::Result<Run> {

@@ -17,10 +17,11 @@ use contracts::wire::{
     run::{CreateRun, Run},
     thread::{CreateThread, Thread},
 };
+use eventlog::BlobDigest;
 use reqwest::{Client, Method, RequestBuilder, Response, StatusCode, Url};
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::EventsPage;
+use super::{Blob, EventsPage};
 use crate::{
     failure::{Exit, Failure, exit_of_problem},
     output::program,
@@ -133,6 +134,11 @@ impl Server {
         let query: Vec<_> = as_of.map(|seq| ("as_of", seq.to_string())).into_iter().collect();
         let path = ["threads", &task.thread_id, "runs", &task.run_id, "tasks", &task.delegation_id, "card"];
         self.get(&path, &query).await
+    }
+
+    pub(super) async fn blob(&self, thread_id: &str, sha256: &BlobDigest) -> anyhow::Result<Blob> {
+        let url = self.url(&["threads", thread_id, "blobs", &sha256.to_string()], &[])?;
+        self.answer(self.client.get(url)).await.map(Blob::Server)
     }
 
     /// One run.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use domain::{
-    event::{EndStatus, RunStatus},
+    event::{EndStatus, Event, Logged, RunStatus, SubagentEvent},
     message::ToolStatus,
     tool_spec::SideEffect,
 };
 use eventlog::{
     EventLog, Options,
-    store::{SegmentStore, FaultyStore, LogStore},
+    store::{FaultyStore, LogStore, SegmentStore},
 };
 use serde_json::json;
 
@@ -54,13 +54,19 @@ async fn one_subagent_that_fails_leaves_the_others_alone() {
     check_middle_fails(saying(&"\"".repeat(4 * 1024 * 1024)).into(), "bytes to store").await;
 }
 
-// A reply as long as it may be is told whole.
+// A reply as long as it may be is recorded whole, and delivered within bounds (chain facts §2.3).
 #[tokio::test]
 async fn the_longest_reply_is_recorded_and_delivered() {
     let long = "x".repeat(domain::limits::MODEL_REPLY_BYTES_MAX);
     let world = Setup::new(three_tasks().sub("task-b", [saying(&long)])).build().await;
     assert_eq!(world.run("go").await, RunStatus::Success);
-    assert!(world.results()[1].content.len() > long.len());
+    let told = world.results()[1].content.chars().count();
+    assert!((11_000..=domain::limits::TOOL_OUTPUT_CHARS_MAX).contains(&told), "{told}");
+    let is_whole = |fact: &Logged| match &fact.event {
+        Event::Subagent(SubagentEvent::Message(recorded)) => recorded.message.content() == long,
+        _ => false,
+    };
+    assert!(world.facts().iter().any(is_whole));
     assert_eq!(world.ends().iter().filter(|end| end.status == EndStatus::Completed).count(), 3);
 }
 

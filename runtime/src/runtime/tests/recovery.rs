@@ -10,7 +10,7 @@ use domain::{
 };
 use eventlog::{
     EventLog, Options, Position,
-    store::{SegmentStore, LogStore},
+    store::{LogStore, SegmentStore},
 };
 use serde_json::json;
 

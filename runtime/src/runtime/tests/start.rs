@@ -8,7 +8,7 @@ use domain::{
 };
 use eventlog::{
     Append, EventLog, Expected, FOREIGN_SCHEMA_VERSION, NewEvent, Options, Position, StreamId,
-    store::{SegmentStore, LogStore},
+    store::{LogStore, SegmentStore},
 };
 use jiff::Timestamp;
 

@@ -1,0 +1,229 @@
+//! Verifying: every blob that an event names is there, whole, and has the digest that it is named by.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt, io,
+    path::Path,
+};
+
+use domain::causes::with_causes;
+
+use super::{
+    BlobDigest, BlobError, BlobReader, BlobRef,
+    named::{self, NAMING_TYPES},
+    place::{Name, Place},
+    reader::{self, Probe},
+    settle::{self, AndRemove},
+    store::Staged,
+};
+use crate::{
+    codec::record::{self, Outline, Type},
+    keyring::{Found, Keyring, ScopeId},
+    keys,
+    position::Position,
+    seal::{self, TypeTag},
+    segment::{Segments, Walk},
+    store::StoreError,
+    verify::{Damage, DamageKind, Report, VerifyError},
+};
+
+/// What is wrong with a blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BlobFault {
+    /// It is not there.
+    Missing,
+    /// It is not what was written.
+    Damaged(&'static str),
+    /// It is larger or smaller than it is said to be.
+    OtherLength {
+        /// Its length.
+        found: u64,
+        /// What the event says.
+        named: u64,
+    },
+    /// The disk does not give it.
+    Unreadable(String),
+}
+
+impl fmt::Display for BlobFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing => f.write_str("is missing"),
+            Self::Damaged(what) => write!(f, "is damaged: {what}"),
+            Self::OtherLength { found, named } => {
+                write!(f, "has {found} bytes, and the event names one of {named}")
+            }
+            Self::Unreadable(why) => write!(f, "cannot be read: {why}"),
+        }
+    }
+}
+
+/// Adds to a report on a log that is whole what is to be said of the blobs of its data folder.
+pub(crate) fn complete(
+    report: Report,
+    segments: &Segments,
+    keyring: &Keyring,
+    data: &Path,
+) -> Result<Report, VerifyError> {
+    if report.damage.is_some() {
+        return Ok(report);
+    }
+    let mut check =
+        Check { place: Place::in_data(data), keyring, tags: HashMap::new(), checked: HashSet::new() };
+    let damage = check.log(segments, report.head.position)?;
+    Ok(Report { blobs: check.checked.len() as u64, damage, ..report })
+}
+
+/// A verification under way.
+struct Check<'a> {
+    place: Place,
+    keyring: &'a Keyring,
+    /// The tags of the naming types, of each scope whose key is there.
+    tags: HashMap<ScopeId, [TypeTag; NAMING_TYPES.len()]>,
+    /// Blobs that were looked at, by the scope of the event that names them.
+    checked: HashSet<(ScopeId, BlobDigest)>,
+}
+
+impl Check<'_> {
+    /// Looks for the first event that names a blob which is not whole.
+    fn log(&mut self, segments: &Segments, head: Position) -> Result<Option<Damage>, VerifyError> {
+        let (mut walk, mut position) = (Walk::new(segments.clone(), 0, None), Position::ZERO);
+        while position < head {
+            // The record is whole, so that none is missing.
+            let Some(frame) = walk.next().map_err(StoreError::from)? else { break };
+            for (_, record) in frame.records() {
+                position = position.next();
+                if let Some(damage) = self.record(position, record)? {
+                    return Ok(Some(damage));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn record(&mut self, position: Position, bytes: &[u8]) -> Result<Option<Damage>, VerifyError> {
+        let Ok(outline) = record::outline(bytes) else { return Ok(None) };
+        if !record::is_sealed(bytes) || !self.can_name(&outline)? {
+            return Ok(None);
+        }
+        // Of an erased one nothing is named.
+        let Ok(event) = record::decode(bytes, self.keyring) else { return Ok(None) };
+        let scope = scope_of(&outline);
+        for blob in named::named(&event) {
+            if !self.checked.insert((scope, blob.sha256)) {
+                continue;
+            }
+            if let Some(fault) = self.blob(&outline, blob)? {
+                let kind = DamageKind::Blob { sha256: blob.sha256, fault };
+                return Ok(Some(Damage { position, kind }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether the event is of a type that names blobs, and its key is there.
+    fn can_name(&mut self, outline: &Outline) -> Result<bool, VerifyError> {
+        let Type::Tag(tag) = &outline.event_type else { return Ok(false) };
+        let scope = scope_of(outline);
+        if let Some(tags) = self.tags.get(&scope) {
+            return Ok(tags.contains(tag));
+        }
+        let Found::Live(key) = self.keyring.find(scope).map_err(keys_failed)? else { return Ok(false) };
+        let tags = NAMING_TYPES.map(|name| seal::type_tag(&key, name));
+        self.tags.insert(scope, tags);
+        Ok(tags.contains(tag))
+    }
+
+    fn blob(&self, outline: &Outline, blob: BlobRef) -> Result<Option<BlobFault>, VerifyError> {
+        let (thread, scope) = (ScopeId(keys::stream_entry::hash(&outline.stream)), scope_of(outline));
+        let Found::Live(thread_key) = self.keyring.find(thread).map_err(keys_failed)? else {
+            return Ok(None);
+        };
+        let name = Name::of(&thread_key, &blob.sha256);
+        let fault = self
+            .look(thread, scope, name, blob)
+            .unwrap_or_else(|error| Some(BlobFault::Unreadable(with_causes(&error))));
+        // It may have been erased meanwhile.
+        Ok(fault.filter(|_| !self.keyring.is_destroyed(scope) && !self.keyring.is_destroyed(thread)))
+    }
+
+    fn look(
+        &self,
+        thread: ScopeId,
+        scope: ScopeId,
+        name: Name,
+        blob: BlobRef,
+    ) -> io::Result<Option<BlobFault>> {
+        let settled = self.place.blob(thread, scope, name);
+        let mut probe = reader::probe(&settled, scope, self.keyring)?;
+        if let Probe::Missing = probe {
+            probe = self.staged(thread, scope, name)?;
+        }
+        if let Probe::Missing = probe {
+            // It may have been moved to its place between the two looks.
+            probe = reader::probe(&settled, scope, self.keyring)?;
+        }
+        let found = match probe {
+            Probe::Missing | Probe::Erased => return Ok(Some(BlobFault::Missing)),
+            Probe::Damaged(what) => return Ok(Some(BlobFault::Damaged(what))),
+            Probe::Whole(found) => found,
+        };
+        if found.header.blob.sha256 != blob.sha256 {
+            return Ok(Some(BlobFault::Damaged("another blob is in its place")));
+        }
+        if found.header.blob.bytes != blob.bytes {
+            let (found, named) = (found.header.blob.bytes, blob.bytes);
+            return Ok(Some(BlobFault::OtherLength { found, named }));
+        }
+        Ok(read(*found))
+    }
+
+    fn staged(&self, thread: ScopeId, scope: ScopeId, name: Name) -> io::Result<Probe> {
+        let staged = by_name(&self.place, self.keyring)?;
+        let mut blobs = staged.get(&(thread, name)).into_iter().flatten();
+        match blobs.find(|blob| blob.scope == scope) {
+            Some(blob) => reader::probe(&self.place.staged(&blob.stem), scope, self.keyring),
+            None => Ok(Probe::Missing),
+        }
+    }
+}
+
+/// Reads all of it; the reader compares it with its digest.
+fn read(found: reader::Found) -> Option<BlobFault> {
+    let mut reader = match BlobReader::new(found) {
+        Ok(reader) => reader,
+        Err(error) => return Some(fault_of(error)),
+    };
+    loop {
+        match reader.next_piece() {
+            Ok(Some(_)) => {}
+            Ok(None) => return None,
+            Err(error) => return Some(fault_of(error)),
+        }
+    }
+}
+
+fn fault_of(error: BlobError) -> BlobFault {
+    if let BlobError::Damaged { what, .. } = error {
+        return BlobFault::Damaged(what);
+    }
+    BlobFault::Unreadable(with_causes(&error))
+}
+
+fn by_name(place: &Place, keyring: &Keyring) -> io::Result<Staged> {
+    let mut staged = Staged::new();
+    for (blob, header) in settle::staged_in(place, keyring, AndRemove::Nothing)? {
+        if let Some(name) = settle::name_of(&header, keyring)? {
+            staged.entry((header.owner.thread(), name)).or_default().push(blob);
+        }
+    }
+    Ok(staged)
+}
+
+fn scope_of(outline: &Outline) -> ScopeId {
+    outline.run.unwrap_or_else(|| ScopeId(keys::stream_entry::hash(&outline.stream)))
+}
+
+fn keys_failed(error: io::Error) -> VerifyError {
+    VerifyError::Store(StoreError::Keys(error))
+}

@@ -1,0 +1,98 @@
+//! A backup has the blobs, and a folder that is made of it as well.
+
+use std::{ops::ControlFlow, os::unix::fs::MetadataExt, path::Path};
+
+use super::*;
+use crate::{
+    VerifyRequest,
+    backup::{self, BackupRequest},
+    export::{ExportError, ExportRequest, Filter, Import, SigningKey, export, import},
+    verify_folder,
+};
+
+fn back_up(log: &EventLog, target: &Path) {
+    let progress: &mut dyn FnMut(_) -> _ = &mut |_| ControlFlow::Continue(());
+    let request = BackupRequest { taken_at: sample::time(), threads: None, progress };
+    log.back_up(target, request).unwrap();
+}
+
+#[tokio::test]
+async fn blobs_are_backed_up_and_restored() {
+    let world = World::new().await;
+    let blob = world.keep("t", "a", &noise(100_000)).await;
+    world.keep("t", "b", &noise(100_000)).await;
+    world.stage("t", "b", b"\xffnot named");
+    let erased = world.keep("u", "a", b"\xfferased").await;
+    world.log.destroy_thread_key(&thread_id("u")).await.unwrap();
+    let (backup, data) = (world.folder.path().join("backup"), world.folder.path().join("restored"));
+    back_up(&world.log, &backup);
+    let report = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap();
+    assert_eq!((report.damage, report.blobs), (None, 2));
+    let log = EventLog::open(&data, sample::options()).unwrap();
+    assert_eq!(read(&log, "t", blob).unwrap(), noise(100_000));
+    assert!(matches!(read(&log, "u", erased), Err(BlobError::NotFound { .. })));
+    log.close().await;
+    let place = Place::in_data(&data);
+    let thread = scope("t", "").thread();
+    let inodes: std::collections::BTreeSet<_> = place
+        .scopes(thread)
+        .unwrap()
+        .into_iter()
+        .flat_map(|scope| fs::read_dir(place.scope(thread, scope)).unwrap())
+        .map(|entry| entry.unwrap().metadata().unwrap())
+        .filter(|file| file.len() > 50_000)
+        .map(|file| file.ino())
+        .collect();
+    assert_eq!(inodes.len(), 1, "what is shared stays shared");
+}
+
+#[tokio::test]
+async fn a_backup_that_lost_a_blob_is_not_restored() {
+    let world = World::new().await;
+    world.keep("t", "a", &noise(1_000)).await;
+    let (backup, data) = (world.folder.path().join("backup"), world.folder.path().join("restored"));
+    back_up(&world.log, &backup);
+    fs::remove_dir_all(backup.join("blobs")).unwrap();
+    let refused = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap_err();
+    assert!(refused.is_damage() && !data.exists(), "{refused:?}");
+    assert!(verify_folder(&data, &sample::options(), VerifyRequest::default()).is_err());
+}
+
+#[tokio::test]
+async fn blobs_are_in_a_whole_export_and_in_the_log_that_is_made_of_it() {
+    let world = World::new().await;
+    let blob = world.keep("t", "a", &noise(100_000)).await;
+    let at = |name: &str| world.folder.path().join(name);
+    let key = SigningKey::open_or_create(&at("export.key")).unwrap();
+    let export_to = |name: &str, filter: Filter| {
+        let request = ExportRequest {
+            target: &at(name),
+            filter,
+            is_anew: false,
+            key: &key,
+            made_at: sample::time(),
+            made_by: "remit test".to_owned(),
+            progress: &mut |_| ControlFlow::Continue(()),
+        };
+        export(&world.log, request).unwrap();
+    };
+    export_to("whole", Filter::default());
+    let import_to = |from: &str, data: &str| {
+        import(Import {
+            export: &at(from),
+            data: &at(data),
+            master_key: Some(at("keys/master.key")),
+            options: &sample::options(),
+            progress: &mut |_| {},
+        })
+    };
+    let report = import_to("whole", "new").unwrap();
+    assert_eq!((report.damage, report.blobs), (None, 1));
+    let log = EventLog::open(&at("new"), sample::options()).unwrap();
+    assert_eq!(read(&log, "t", blob).unwrap(), noise(100_000));
+    fs::remove_dir_all(at("whole/blobs")).unwrap();
+    assert!(matches!(import_to("whole", "other"), Err(ExportError::ImportDamaged(_))));
+    // What is withheld is not copied.
+    export_to("part", Filter { thread_id: Some(thread_id("u")), ..Filter::default() });
+    assert!(!at("part/blobs").exists());
+}
