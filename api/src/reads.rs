@@ -66,7 +66,7 @@ impl Server {
         let stream = StreamId::Thread(thread_id.clone());
         let from = SubscribeFrom::Stream { id: stream.clone(), after: Seq::new(wanted.get() - 1) };
         match tokio::time::timeout(VIEW_WAIT, self.log.subscribe(from).next_page(1)).await {
-            Ok(reached) => Ok(drop(reached?)),
+            Ok(reached) => reached.map(drop).map_err(ApiError::from),
             Err(_) => Err(behind(thread_id, self.log.stream_tail(&stream)?.unwrap_or(Seq::ZERO), wanted)),
         }
     }
@@ -79,7 +79,7 @@ impl Server {
         let after = Position::new(wanted.get().saturating_sub(1));
         let mut next = self.log.subscribe(SubscribeFrom::All { after });
         match tokio::time::timeout(VIEW_WAIT, next.next_page(1)).await {
-            Ok(reached) => Ok(drop(reached?)),
+            Ok(reached) => reached.map(drop).map_err(ApiError::from),
             Err(_) => {
                 let detail = format!("the log is at position {} and not yet at {wanted}", self.log.head());
                 Err(ApiError::new(ProblemCode::Stale, detail))

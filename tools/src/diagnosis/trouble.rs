@@ -24,11 +24,7 @@ pub(super) fn of_open(error: &OpenError) -> Finding {
     match error {
         OpenError::Held { pid, command, since, address, .. } => {
             let found = format!("process {pid} has the folder open (`{command}`, since {since})");
-            let advice = match address {
-                Some(address) => format!("stop it to look closer, or pass --server {address} to speak to it"),
-                None => "stop it to look closer".to_owned(),
-            };
-            problem("lock", found, advice)
+            problem("lock", found, held_advice(address.as_deref()))
         }
         OpenError::HeldByUnknown { .. } => {
             let found = "another process has just opened the folder".to_owned();
@@ -99,6 +95,13 @@ pub(super) fn of_open(error: &OpenError) -> Finding {
             let advice = "look at the disk and at the permissions of the folder".to_owned();
             problem("folder", with_causes(error), advice)
         }
+    }
+}
+
+fn held_advice(address: Option<&str>) -> String {
+    match address {
+        Some(address) => format!("stop it to look closer, or pass --server {address} to speak to it"),
+        None => "stop it to look closer".to_owned(),
     }
 }
 
