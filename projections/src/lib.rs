@@ -7,8 +7,8 @@
 //! This crate must not know how anything happens, and writes nothing that could not be made again.
 
 pub mod as_of;
-mod card_replay;
 pub mod bench;
+mod card_replay;
 mod checkpoint;
 mod event_page;
 mod follow;

@@ -57,12 +57,12 @@ impl Sealing {
         &self,
         kind: KeyKind,
         key: &[u8],
-        sealed: Vec<u8>,
+        sealed: &[u8],
     ) -> Result<Option<(Vec<u8>, Origin)>, RowError> {
         let (Self::With(sealer), Some(thread_id)) = (self, keys::thread_of(key)) else {
-            return Ok(Some((sealed, Origin::Thread)));
+            return Ok(Some((sealed.to_vec(), Origin::Thread)));
         };
-        match sealer.open(&thread_id, &sealed) {
+        match sealer.open(&thread_id, sealed) {
             Unsealed::Said(row, run) => Ok(Some((row, Origin::of(run)))),
             Unsealed::Erased => Ok(None),
             Unsealed::Broken => Err(RowError::Unopened { kind: format!("{kind:?}") }),

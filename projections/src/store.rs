@@ -262,7 +262,7 @@ impl Snapshot<'_> {
         key: &[u8],
     ) -> Result<Option<(R, Origin)>, RowError> {
         match self.view.get(side.rows(), key)? {
-            Some(sealed) => self.open_row(kind, key, sealed),
+            Some(sealed) => self.open_row(kind, key, &sealed),
             None => Ok(None),
         }
     }
@@ -272,7 +272,7 @@ impl Snapshot<'_> {
         &self,
         kind: KeyKind,
         key: &[u8],
-        sealed: Vec<u8>,
+        sealed: &[u8],
     ) -> Result<Option<(R, Origin)>, RowError> {
         let Some((row, origin)) = self.sealing.open(kind, key, sealed)? else { return Ok(None) };
         let row = serde_json::from_slice(&row).map_err(|source| RowError::damaged(kind, source))?;
@@ -297,21 +297,28 @@ impl Snapshot<'_> {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(K, K::Row)>, RowError> {
-        let (mut rows, mut rest) = (Vec::new(), range.clone());
-        loop {
-            let wanted = limit - rows.len();
-            let page = self.view.page(side.rows(), &rest, direction, wanted)?;
-            let last = (page.len() == wanted).then(|| page.last().map(|(key, _)| key.clone())).flatten();
-            for (encoded, sealed) in page {
-                let Some((row, _)) = self.open_row(K::KIND, &encoded, sealed)? else { continue };
-                let damaged = || RowError::DamagedKey { kind: format!("{:?}", K::KIND) };
-                rows.push((K::decode(&encoded).ok_or_else(damaged)?, row));
-            }
-            match last {
-                Some(last) if rows.len() < limit => rest = rest.beyond(&last, direction),
-                Some(_) | None => return Ok(rows),
-            }
+        let (mut rows, mut failure) = (Vec::new(), None);
+        if limit == 0 {
+            return Ok(rows);
         }
+        self.view.scan(side.rows(), range, direction, &mut |key, sealed| {
+            match self.open_keyed(key, sealed) {
+                Ok(row) => rows.extend(row),
+                Err(error) => failure = Some(error),
+            }
+            if rows.len() < limit && failure.is_none() {
+                ControlFlow::Continue(())
+            } else {
+                ControlFlow::Break(())
+            }
+        })?;
+        failure.map_or(Ok(rows), Err)
+    }
+
+    fn open_keyed<K: RowKey>(&self, key: &[u8], sealed: &[u8]) -> Result<Option<(K, K::Row)>, RowError> {
+        let Some((row, _)) = self.open_row(K::KIND, key, sealed)? else { return Ok(None) };
+        let damaged = || RowError::DamagedKey { kind: format!("{:?}", K::KIND) };
+        Ok(Some((K::decode(key).ok_or_else(damaged)?, row)))
     }
 
     /// The first `limit` keys of a range on a side, as they are.
@@ -332,13 +339,13 @@ impl Snapshot<'_> {
         let side = self.answering.of(kind);
         let page = self.view.page(side.rows(), &range, Direction::Backward, 1)?;
         let Some((encoded, sealed)) = page.into_iter().next() else { return Ok(None) };
-        Ok(self.open_row(kind, &encoded, sealed)?.map(|(row, _)| row))
+        Ok(self.open_row(kind, &encoded, &sealed)?.map(|(row, _)| row))
     }
 
     /// Whether there is a row under a key that no longer opens, because whose it is was erased.
     pub(crate) fn is_gone(&self, side: Side, kind: KeyKind, key: &[u8]) -> Result<bool, RowError> {
         match self.view.get(side.rows(), key)? {
-            Some(sealed) => Ok(self.sealing.open(kind, key, sealed)?.is_none()),
+            Some(sealed) => Ok(self.sealing.open(kind, key, &sealed)?.is_none()),
             None => Ok(false),
         }
     }
@@ -356,7 +363,7 @@ impl Snapshot<'_> {
         let last = (page.len() == limit).then(|| page.last().map(|(key, _)| key.clone())).flatten();
         let mut rows = Vec::with_capacity(page.len());
         for (key, sealed) in page {
-            if let Some((row, _)) = self.sealing.open(kind, &key, sealed)? {
+            if let Some((row, _)) = self.sealing.open(kind, &key, &sealed)? {
                 rows.push((key, row));
             }
         }

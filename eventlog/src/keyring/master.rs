@@ -16,6 +16,8 @@ use crate::{
     secret::{InvalidKey, SecretKey},
 };
 
+/// Ends the name of a key that is being made.
+const UNFINISHED: &str = "new";
 const OWNER_ONLY: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
@@ -87,14 +89,22 @@ fn read(path: &Path) -> Result<SecretKey, OpenError> {
         .map_err(|source: InvalidKey| OpenError::MasterKeyInvalid { path: path.to_owned(), source })
 }
 
-/// Makes a key, and returns when it is on disk.
+/// Makes a key, and returns when it is on disk. It is written beside its place: a crash leaves no half
+/// of a key there, which would be refused for ever.
 fn create(path: &Path) -> Result<SecretKey, OpenError> {
     let make = || -> io::Result<SecretKey> {
         let key = SecretKey::random()?;
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path)?;
+        let unfinished = path.with_extension(UNFINISHED);
+        // What a crash left there is no key.
+        match fs::remove_file(&unfinished) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&unfinished)?;
         file.write_all(key.to_hex().as_bytes())?;
         file.write_all(b"\n")?;
         file.sync_all()?;
+        fs::rename(&unfinished, path)?;
         Ok(key)
     };
     make().map_err(|source| OpenError::Io { action: "create the master key", path: path.to_owned(), source })

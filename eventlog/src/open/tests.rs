@@ -345,3 +345,18 @@ async fn the_chain_of_the_log_does_not_depend_on_who_shared_a_commit() {
     assert_eq!(chain_after(vec![vec![1], vec![2, 3], vec![4]]).await, together);
     assert_ne!(chain_after(vec![vec![1], vec![3, 2], vec![4]]).await, together);
 }
+
+#[tokio::test]
+async fn half_a_master_key_that_a_crash_left_hinders_no_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join(KEYS_FOLDER);
+    fs::create_dir_all(&keys).unwrap();
+    fs::write(keys.join("master.new"), "0123").unwrap();
+    let log = open_log(folder.path()).unwrap();
+    sample::add(&log, &sample::thread("t"), [1]).await.unwrap();
+    log.close().await;
+    let mut names: Vec<_> = fs::read_dir(&keys).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["master.key", "threads"]);
+    assert_eq!(open_log(folder.path()).unwrap().head(), Position::new(1));
+}

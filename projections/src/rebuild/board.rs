@@ -177,7 +177,10 @@ impl Turn {
     }
 
     pub(super) fn end(self, outcome: &Result<RebuildOutcome, RebuildError>) {
-        let outcome = outcome.as_ref().map(Clone::clone).map_err(|error| with_causes(error));
+        let outcome = match outcome {
+            Ok(outcome) => Ok(outcome.clone()),
+            Err(error) => Err(with_causes(error)),
+        };
         let last = LastRebuild { number: self.progress.number, outcome };
         let mut notes = self.board.notes();
         for view in &self.progress.views {

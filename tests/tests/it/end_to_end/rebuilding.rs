@@ -37,7 +37,7 @@ async fn answers(client: &Client) -> Vec<Value> {
         format!("{thread}/messages?limit=20"),
         format!("{task}/card"),
         format!("{task}/card?as_of=60"),
-        "/api/usage?group_by=model_name".to_owned(),
+        "/api/usage?group_by=model".to_owned(),
     ] {
         answers.push(client.get(&path).await.ok());
     }
