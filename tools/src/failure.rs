@@ -120,10 +120,12 @@ fn exit_of_cause(cause: &(dyn std::error::Error + 'static)) -> Option<Exit> {
 
 /// The exit code of an opening that was refused.
 pub(crate) fn exit_of_open(error: &OpenError) -> Exit {
-    match error {
-        OpenError::Held { .. } | OpenError::HeldByUnknown { .. } => Exit::Refused,
-        error if error.is_damage() => Exit::Integrity,
-        _ => Exit::Failed,
+    if matches!(error, OpenError::Held { .. } | OpenError::HeldByUnknown { .. }) {
+        Exit::Refused
+    } else if error.is_damage() {
+        Exit::Integrity
+    } else {
+        Exit::Failed
     }
 }
 

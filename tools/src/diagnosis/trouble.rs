@@ -60,30 +60,14 @@ pub(super) fn of_open(error: &OpenError) -> Finding {
             let advice = "look at the disk, or restore a backup: the log is as it was".to_owned();
             problem("format", with_causes(error), advice)
         }
-        OpenError::KeysLost { path } => {
-            problem("keys", format!("the key file {} is missing", path.display()), keys_advice())
-        }
-        OpenError::KeysDamaged { path } => {
-            problem("keys", format!("the key file {} is damaged", path.display()), keys_advice())
-        }
-        OpenError::MasterKeyLost { path } => {
-            problem("keys", format!("the master key {} is missing", path.display()), master_key_advice())
-        }
-        OpenError::MasterKeyMissing { path } => {
-            let found =
-                format!("there is no master key in {}, where log.master_key says it is", path.display());
-            problem("keys", found, master_key_advice())
-        }
-        OpenError::MasterKeyWrong { path, given } => {
-            let found = format!(
-                "the keys in {} were wrapped with another master key than the one from {given}",
-                path.display()
-            );
-            problem("keys", found, master_key_advice())
-        }
-        OpenError::MasterKeyInvalid { path, source } => {
-            let found = format!("the master key {} cannot be used: {source}", path.display());
-            problem("keys", found, master_key_advice())
+        OpenError::KeysLost { .. }
+        | OpenError::KeysDamaged { .. }
+        | OpenError::MasterKeyLost { .. }
+        | OpenError::MasterKeyMissing { .. }
+        | OpenError::MasterKeyWrong { .. }
+        | OpenError::MasterKeyInvalid { .. } => {
+            let (found, advice) = of_keys(error);
+            problem("keys", found, advice)
         }
         OpenError::Format { source, .. } => {
             let advice = "use the version of remit that wrote it, or a later one".to_owned();
@@ -96,6 +80,42 @@ pub(super) fn of_open(error: &OpenError) -> Finding {
             problem("folder", with_causes(error), advice)
         }
     }
+}
+
+/// What is wrong with the keys, and what to do.
+fn of_keys(error: &OpenError) -> (String, String) {
+    let (found, is_of_master) = match error {
+        OpenError::KeysLost { path } => (format!("the key file {} is missing", path.display()), false),
+        OpenError::KeysDamaged { path } => (format!("the key file {} is damaged", path.display()), false),
+        OpenError::MasterKeyLost { path } => (format!("the master key {} is missing", path.display()), true),
+        OpenError::MasterKeyMissing { path } => {
+            (format!("there is no master key in {}, where log.master_key says it is", path.display()), true)
+        }
+        OpenError::MasterKeyWrong { path, given } => {
+            let keys = path.display();
+            (
+                format!("the keys in {keys} were wrapped with another master key than the one from {given}"),
+                true,
+            )
+        }
+        OpenError::MasterKeyInvalid { path, source } => {
+            (format!("the master key {} cannot be used: {source}", path.display()), true)
+        }
+        OpenError::Io { .. }
+        | OpenError::Held { .. }
+        | OpenError::HeldByUnknown { .. }
+        | OpenError::Engine { .. }
+        | OpenError::Format { .. }
+        | OpenError::Store(_)
+        | OpenError::HeadBehind { .. }
+        | OpenError::SegmentDamaged { .. }
+        | OpenError::OldFormat { .. }
+        | OpenError::Migration { .. }
+        | OpenError::HeadDiffers { .. }
+        | OpenError::WatermarkDamaged { .. }
+        | OpenError::Writer(_) => (with_causes(error), false),
+    };
+    (found, if is_of_master { master_key_advice() } else { keys_advice() })
 }
 
 fn held_advice(address: Option<&str>) -> String {
