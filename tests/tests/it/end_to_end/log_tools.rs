@@ -60,16 +60,20 @@ async fn a_log_is_verified_backed_up_and_restored() {
         assert_eq!(told["damage"]["position"], backup["position"].as_u64().unwrap() + 1);
     }
 
-    remit.run(&["backup", "--out", "backup"]).await.exited(4);
+    // A second backup into the same folder adds what is new; another folder is not touched.
+    let again = json(&remit, &["backup", "--out", "backup"]).await;
+    assert_eq!((&again["position"], &again["chain"]), (&backup["position"], &backup["chain"]));
+    remit.run(&["verify", "backup"]).await.exited(0);
+    remit.run(&["backup", "--out", "restored"]).await.exited(4);
     remit.run(&["restore", "backup", "--data", "restored"]).await.exited(4);
     remit.run(&["restore", "nowhere", "--data", "new"]).await.exited(3);
     remit.run(&["verify", "--against", "nowhere.json"]).await.exited(3);
     remit.run(&["verify", "--data", "nowhere"]).await.exited(3);
-    let events = remit.folder().join("backup/events");
-    let bytes = fs::read(&events).unwrap();
-    fs::write(&events, &bytes[..bytes.len() - 1]).unwrap();
+    let record = remit.folder().join("backup/segments/0000000000000000.seg");
+    let bytes = fs::read(&record).unwrap();
+    fs::write(&record, &bytes[..bytes.len() - 1]).unwrap();
     let cut = remit.run(&["restore", "backup", "--data", "new"]).await.exited(5);
-    assert!(cut.stderr.contains("events of the backup is damaged"), "{}", cut.stderr);
+    assert!(cut.stderr.contains(".seg of the backup is damaged"), "{}", cut.stderr);
     assert!(!remit.folder().join("new").exists());
 }
 
