@@ -225,6 +225,11 @@ impl Index {
             if let Some(failure) = state.failure.take() {
                 return Err(failure.into());
             }
+            if state.frozen.is_some() {
+                // What could not be written stays where readers find it, and nothing takes its place.
+                let failed = "an earlier load failed; start again, and it is made from the record";
+                return Err(EngineError::new("write the index", failed).into());
+            }
             state.frozen = Some(Arc::new(mem::take(&mut state.active)));
         }
         let shared = Arc::clone(&self.shared);

@@ -101,9 +101,10 @@ pub(crate) fn open_by(
     looked.cut_torn_end(folder)?;
     let (head, end) = (looked.survey.head, looked.survey.end);
     let log_folder = folder.join(LOG_FOLDER);
-    let index = open_index(&log_folder, &looked.segments, head)?;
+    // First what is there is made durable, then the index tells of it.
     let appender = Appender::new(looked.segments.clone(), end);
     let appender = appender.map_err(|error| OpenError::Store(error.into()))?;
+    let index = open_index(&log_folder, &looked.segments, head)?;
     let watermark = note_head(folder, head, looked.noted)?;
     // The version is written when the keys are on disk, so that a log that may have sealed events
     // always has a key file.

@@ -245,14 +245,14 @@ impl Planner {
 
     /// Takes what is to be committed, if anything is, with the events for the answers.
     pub(crate) fn take_group(&mut self, committed_at: Timestamp) -> Option<CommitGroup> {
+        if self.tails.len() > TAILS_MAX {
+            self.tails.clear();
+        }
         let first = self.events.first()?.event.position;
         let commit = Commit { first, last: self.head.position, chain: self.head.chain, committed_at };
         let keys = self.keys.drain().map(|((stream, key), key_use)| (stream, key, key_use)).collect();
         let tails = self.touched.drain().collect();
         let events = std::mem::take(&mut self.events);
-        if self.tails.len() > TAILS_MAX {
-            self.tails.clear();
-        }
         Some(CommitGroup { commit, events, tails, keys })
     }
 

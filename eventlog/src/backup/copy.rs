@@ -253,6 +253,9 @@ fn remove_others(folder: &Path, number: u64) -> Result<(), BackupError> {
     for within in [folder.join(KEYS_FOLDER), folder.join(FILES_FOLDER)] {
         remove(&within).map_err(io_error("remove the backup before from", &within))?;
     }
+    if number != FIRST {
+        blob::copy::remove(folder).map_err(io_error("remove the blobs before from", folder))?;
+    }
     let (threads, list) = (folder.join(THREADS_FOLDER), folder.join(thread_files::LIST_FILE));
     if threads.exists() {
         fs::remove_dir_all(&threads).map_err(io_error("remove", &threads))?;

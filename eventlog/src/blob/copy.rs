@@ -37,6 +37,11 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Removes the blobs of a backup.
+pub(crate) fn remove(from: &Path) -> io::Result<()> {
+    remove_folder(&from.join(BLOBS_FOLDER))
+}
+
 /// What an earlier attempt left.
 fn remove_folder(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {

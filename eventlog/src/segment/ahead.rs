@@ -5,7 +5,10 @@ use std::{
     io::{self, Write},
     path::{Path, PathBuf},
     sync::mpsc::{self, Receiver, SyncSender},
+    thread::JoinHandle,
 };
+
+use domain::causes::with_causes;
 
 use super::{Extent, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SegmentError, ZEROS, io_error, name};
 
@@ -19,7 +22,8 @@ const UNFINISHED: &str = "unfinished";
 pub(super) struct Ahead {
     folder: PathBuf,
     /// One is asked for at a time.
-    orders: SyncSender<Extent>,
+    orders: Option<SyncSender<Extent>>,
+    thread: Option<JoinHandle<()>>,
     made: Receiver<Result<Extent, SegmentError>>,
     /// The one that was asked for and not taken.
     ordered: Option<Extent>,
@@ -30,14 +34,15 @@ impl Ahead {
         let (orders, ordered) = mpsc::sync_channel::<Extent>(1);
         let (done, made) = mpsc::sync_channel(1);
         let place = folder.to_owned();
-        std::thread::Builder::new().name("remit-log-ahead".to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name("remit-log-ahead".to_owned()).spawn(move || {
             while let Ok(extent) = ordered.recv() {
                 if done.send(make(&place, extent)).is_err() {
                     return;
                 }
             }
         })?;
-        Ok(Self { folder: folder.to_owned(), orders, made, ordered: None })
+        let (orders, thread) = (Some(orders), Some(thread));
+        Ok(Self { folder: folder.to_owned(), orders, thread, made, ordered: None })
     }
 
     /// Has the segment that begins at an address made, unless that was asked for before.
@@ -45,7 +50,7 @@ impl Ahead {
         if self.ordered.is_none() {
             let extent = Extent { first, bytes: size_at(first, 0) };
             // A thread that is gone is noticed when the segment is taken.
-            if self.orders.try_send(extent).is_ok() {
+            if self.orders.as_ref().is_some_and(|orders| orders.try_send(extent).is_ok()) {
                 self.ordered = Some(extent);
             }
         }
@@ -53,15 +58,29 @@ impl Ahead {
 
     /// The segment that begins at an address and has room for a frame. It waits until it is there.
     pub(super) fn take(&mut self, first: u64, frame_bytes: u64) -> Result<Extent, SegmentError> {
-        if let Some(ordered) = self.ordered.take() {
-            let made = self.made.recv().map_err(|_| {
-                io_error("make a segment in", &self.folder)(io::Error::other("its thread is gone"))
-            })??;
-            if ordered.first == first && made.bytes >= frame_bytes {
-                return Ok(made);
+        if self.ordered.take().is_some() {
+            match self.made.recv() {
+                Ok(Ok(made)) if made.first == first && made.bytes >= frame_bytes => return Ok(made),
+                Ok(Ok(_)) => {}
+                // What failed then may have room now: one more try decides.
+                Ok(Err(error)) => {
+                    tracing::warn!(error = %with_causes(&error), "a segment could not be made ahead");
+                }
+                Err(_) => tracing::warn!("the thread that makes segments is gone"),
             }
         }
         make(&self.folder, Extent { first, bytes: size_at(first, frame_bytes) })
+    }
+}
+
+/// A segment that is being made is finished first, so that nobody else finds it half made when the
+/// folder is no longer held.
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        drop(self.orders.take());
+        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread that makes segments stopped by a defect");
+        }
     }
 }
 

@@ -31,7 +31,8 @@ struct Open {
 }
 
 impl Appender {
-    /// Goes on behind a frame, or at the beginning. Everything behind it is zeros.
+    /// Goes on behind a frame, or at the beginning. Everything behind it is zeros, and everything
+    /// before it is on disk when this returns.
     pub(crate) fn new(segments: Segments, end: u64) -> Result<Self, SegmentError> {
         let Medium::Files(files) = &*segments.0 else {
             return Ok(Self { segments, end, open: None, ahead: None, is_unsynced: false });
@@ -49,6 +50,9 @@ impl Appender {
             end.checked_sub(1).map_or_else(|| segments.extent_at(0), |last| segments.extent_at(last))
         {
             appender.open = Some(appender.open(extent)?);
+            // A process that was killed may have written the last frame without syncing it.
+            appender.is_unsynced = true;
+            appender.sync()?;
         }
         Ok(appender)
     }

@@ -134,9 +134,11 @@ fn list(folder: &Path) -> io::Result<Vec<Extent>> {
     let mut extents = Vec::new();
     for entry in entries {
         let entry = entry?;
+        // Others may be on their way to another name.
+        let Some(first) = first_of(&entry.path()) else { continue };
         let bytes = entry.metadata()?.len();
         // A file that was cut to nothing is as good as missing.
-        if let Some(first) = first_of(&entry.path()).filter(|_| bytes > 0) {
+        if bytes > 0 {
             extents.push(Extent { first, bytes });
         }
     }

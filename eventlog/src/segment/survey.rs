@@ -192,6 +192,7 @@ fn find_frame(segments: &Segments, from: u64) -> Result<Option<u64>, SegmentErro
         // A frame of a later version is something whole, too, as far as anybody can tell.
         let header = match Header::decode(&bytes, address) {
             Ok(header) => header,
+            Err(Flaw::Version(_)) => return Ok(Some(address)),
             Err(_) => continue,
         };
         if is_whole(segments, &header)? {

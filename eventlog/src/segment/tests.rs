@@ -165,6 +165,26 @@ fn the_record_grows_over_segments_and_is_read_back() {
     assert_eq!(sizes[..3], [1, 1, 2], "as large as the log so far");
 }
 
+/// What is left free at the end of a segment is never taken for a frame, however little it is.
+#[test]
+fn a_segment_may_end_with_any_number_of_free_bytes() {
+    // Header, and length and hash of one record.
+    let around = frame::HEADER_BYTES + 4 + 32;
+    let segment = usize::try_from(SEGMENT_BYTES_MIN).unwrap();
+    for free in (0..=frame::HEADER_BYTES + 1).rev().step_by(3).chain(0..10) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut written = Written::on_disk(folder.path());
+        written.commit(&[10]);
+        let first = around + 10;
+        written.commit(&[segment - first - around - free]);
+        written.commit(&[20]);
+        written.commit(&[30]);
+        assert_eq!(names(folder.path()).len(), 2, "{free} bytes are free");
+        written.check(&written.segments);
+        written.check(&Segments::open(folder.path()).unwrap());
+    }
+}
+
 #[test]
 fn a_record_that_is_opened_again_goes_on() {
     let folder = tempfile::tempdir().unwrap();

@@ -66,7 +66,9 @@ impl Walk {
                 }
                 continue;
             };
-            let is_there = self.fill(HEADER_BYTES)?;
+            // What is too short for a header is left free. What is behind it belongs to the next segment.
+            let has_room = extent.end() - self.at >= HEADER_BYTES as u64;
+            let is_there = has_room && self.fill(HEADER_BYTES)?;
             let header = self.ahead().get(..HEADER_BYTES).filter(|_| is_there);
             match header {
                 Some(header) if !super::is_zero(header.get(..MAGIC.len()).unwrap_or_default()) => {
