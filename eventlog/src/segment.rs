@@ -219,7 +219,7 @@ impl Segments {
     }
 
     /// Shows all bytes from an address on, in pieces.
-    fn visit(
+    pub(crate) fn visit(
         &self,
         from: u64,
         buffer: &mut [u8],

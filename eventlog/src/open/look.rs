@@ -20,6 +20,9 @@ use crate::{
     watermark::{Noted, Watermark},
 };
 
+/// Bytes of a torn end that are read at once.
+const COPIED_AT_ONCE: usize = 64 * 1024;
+
 /// What is in a folder, by its record and the head that was noted outside of it.
 pub(crate) struct Look {
     pub(crate) segments: Segments,
@@ -129,12 +132,17 @@ impl Look {
         Ok(Some(kept))
     }
 
+    /// What is behind the head may go on in the next segment.
     fn copy_end(&self, bytes: u64, to: &Path) -> io::Result<()> {
-        let mut end = vec![0; usize::try_from(bytes).unwrap_or(usize::MAX)];
-        let count = self.segments.read_at(self.survey.end, &mut end).map_err(io::Error::other)?;
-        end.truncate(count);
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (mut end, mut buffer) = (Vec::new(), vec![0; COPIED_AT_ONCE]);
+        let mut keep = |_: u64, piece: &[u8]| {
+            end.extend(piece.iter().take(bytes.saturating_sub(end.len())));
+        };
+        self.segments.visit(self.survey.end, &mut buffer, &mut keep).map_err(io::Error::other)?;
         fs::write(to, end)?;
-        File::open(to)?.sync_all()
+        File::open(to)?.sync_all()?;
+        to.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
     }
 }
 
