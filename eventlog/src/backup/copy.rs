@@ -114,8 +114,8 @@ impl Taking<'_> {
             }
         }
         // The copy is what is proven.
-        let copied = Segments::open(&folder.join(SEGMENTS_FOLDER)).map_err(StoreError::from)?;
-        let proven = prove(&copied, from, self.head.position, progress)?;
+        let record = Segments::open(&folder.join(SEGMENTS_FOLDER)).map_err(StoreError::from)?;
+        let proven = prove(&record, from, self.head.position, progress)?;
         let told = Progress { position: self.head.position, head: self.head.position };
         let root = files_root(folder, number);
         let copied = match self.threads {
@@ -124,6 +124,10 @@ impl Taking<'_> {
         };
         if let Some(blobs) = self.blobs {
             blob::copy::copy(blobs.data(), &root).map_err(io_error("copy the blobs to", &root))?;
+            let keyring = self.store.keyring();
+            if let Some(damage) = blob::check::first_damage(&record, self.head.position, keyring, &root)? {
+                return Err(BackupError::LogDamaged(damage));
+            }
         }
         // The keys come last: see the module.
         let (master_key, keys) = copy_keys(self.store.keyring(), folder, number)?;

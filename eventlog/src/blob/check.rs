@@ -68,10 +68,19 @@ pub(crate) fn complete(
     if report.damage.is_some() {
         return Ok(report);
     }
-    let mut check =
-        Check { place: Place::in_data(data), keyring, tags: HashMap::new(), checked: HashSet::new() };
+    let mut check = Check::new(keyring, data);
     let damage = check.log(segments, report.head.position)?;
     Ok(Report { blobs: check.checked.len() as u64, damage, ..report })
+}
+
+/// The first event up to a position that names a blob which is not whole in the folder.
+pub(crate) fn first_damage(
+    segments: &Segments,
+    head: Position,
+    keyring: &Keyring,
+    folder: &Path,
+) -> Result<Option<Damage>, VerifyError> {
+    Check::new(keyring, folder).log(segments, head)
 }
 
 /// A verification under way.
@@ -84,7 +93,11 @@ struct Check<'a> {
     checked: HashSet<(ScopeId, BlobDigest)>,
 }
 
-impl Check<'_> {
+impl<'a> Check<'a> {
+    fn new(keyring: &'a Keyring, folder: &Path) -> Self {
+        Self { place: Place::in_data(folder), keyring, tags: HashMap::new(), checked: HashSet::new() }
+    }
+
     /// Looks for the first event that names a blob which is not whole.
     fn log(&mut self, segments: &Segments, head: Position) -> Result<Option<Damage>, VerifyError> {
         let (mut walk, mut position) = (Walk::new(segments.clone(), 0, None), Position::ZERO);

@@ -184,7 +184,8 @@ pub(crate) struct DoctorArguments {
                         it too, so that it can be restored: keep such a backup where nobody else can read it."
 )]
 pub(crate) struct BackupArguments {
-    /// A folder that does not exist yet; with --server, its name
+    /// A folder that does not exist yet, or a backup of the same log, to which what is new is added;
+    /// with --server, a new name in the server's folder for backups
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
     /// Leave out the files of threads

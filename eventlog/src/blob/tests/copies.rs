@@ -5,15 +5,18 @@ use std::{ops::ControlFlow, os::unix::fs::MetadataExt, path::Path};
 use super::*;
 use crate::{
     VerifyRequest,
-    backup::{self, BackupRequest},
+    backup::{self, BackupError, BackupRequest},
     export::{ExportError, ExportRequest, Filter, Import, SigningKey, export, import},
     verify_folder,
 };
 
-fn back_up(log: &EventLog, target: &Path) {
+fn try_back_up(log: &EventLog, target: &Path) -> Result<backup::Manifest, BackupError> {
     let progress: &mut dyn FnMut(_) -> _ = &mut |_| ControlFlow::Continue(());
-    let request = BackupRequest { taken_at: sample::time(), threads: None, progress };
-    log.back_up(target, request).unwrap();
+    log.back_up(target, BackupRequest { taken_at: sample::time(), threads: None, progress })
+}
+
+fn back_up(log: &EventLog, target: &Path) {
+    try_back_up(log, target).unwrap();
 }
 
 #[tokio::test]
@@ -56,6 +59,29 @@ async fn a_backup_that_lost_a_blob_is_not_restored() {
     let refused = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap_err();
     assert!(refused.is_damage() && !data.exists(), "{refused:?}");
     assert!(verify_folder(&data, &sample::options(), VerifyRequest::default()).is_err());
+}
+
+/// What lacks a blob is no copy, and does not take the place of one that has it.
+#[tokio::test]
+async fn a_log_that_lost_a_blob_is_not_backed_up_and_the_backup_before_stays() {
+    let world = World::new().await;
+    world.keep("t", "a", &noise(1_000)).await;
+    let at = |name: &str| world.folder.path().join(name);
+    back_up(&world.log, &at("backup"));
+    back_up(&world.log, &at("backup"));
+    assert!(!at("backup/blobs").exists(), "those of the first backup are gone");
+    let thread = Place::in_data(&world.data()).thread(scope("t", "").thread());
+    fs::remove_dir_all(thread).unwrap();
+    for target in ["backup", "another"] {
+        let refused = try_back_up(&world.log, &at(target)).unwrap_err();
+        assert!(
+            matches!(&refused, BackupError::LogDamaged(damage) if damage.position.get() > 0),
+            "{refused:?}"
+        );
+    }
+    assert!(!at("another").exists());
+    let report = backup::restore(&at("backup"), &at("restored"), &sample::options(), &mut |_| {}).unwrap();
+    assert_eq!((report.damage, report.blobs), (None, 1));
 }
 
 #[tokio::test]
