@@ -70,7 +70,7 @@ async fn a_log_that_lost_a_blob_is_not_backed_up_and_the_backup_before_stays() {
     back_up(&world.log, &at("backup"));
     back_up(&world.log, &at("backup"));
     assert!(!at("backup/blobs").exists(), "those of the first backup are gone");
-    let thread = Place::in_data(&world.data()).thread(scope("t", "").thread());
+    let thread = Place::in_data(world.folder.path()).thread(scope("t", "").thread());
     fs::remove_dir_all(thread).unwrap();
     for target in ["backup", "another"] {
         let refused = try_back_up(&world.log, &at(target)).unwrap_err();
