@@ -18,7 +18,7 @@ pub fn verify_backup(folder: &Path, request: VerifyRequest<'_>) -> Result<Report
     }
     let report = verify_record(folder, &manifest, request)?;
     if report.is_whole() {
-        manifest.files.iter().try_for_each(|file| files::check(folder, file))?;
+        manifest.files.iter().chain(&manifest.blobs).try_for_each(|file| files::check(folder, file))?;
         thread_files::check(&files_root(folder, manifest.number()), &manifest)?;
     }
     Ok(report)

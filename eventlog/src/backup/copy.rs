@@ -122,11 +122,17 @@ impl Taking<'_> {
             Some(from) => Some(copy_thread_files(from, &root, number, &mut || progress(told))?),
             None => None,
         };
+        let mut blob_files = Vec::new();
         if let Some(blobs) = self.blobs {
             blob::copy::copy(blobs.data(), &root).map_err(io_error("copy the blobs to", &root))?;
             let keyring = self.store.keyring();
             if let Some(damage) = blob::check::first_damage(&record, self.head.position, keyring, &root)? {
                 return Err(BackupError::LogDamaged(damage));
+            }
+            let names = blob::copy::files(&root).map_err(io_error("list the blobs in", &root))?;
+            let within = files_root(Path::new(""), number);
+            for name in names {
+                blob_files.push(files::describe(folder, &within.join(name).to_string_lossy())?);
             }
         }
         // The keys come last: see the module.
@@ -145,6 +151,7 @@ impl Taking<'_> {
             master_key,
             files,
             threads,
+            blobs: blob_files,
         };
         manifest.write(folder)?;
         Ok(manifest)

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::Write as _,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use jiff::Timestamp;
@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackupError, KEYS_FILE, KEYS_FOLDER, MASTER_FILE, SEGMENTS_FOLDER, ThreadFiles, io_error};
 use crate::{
+    blob::BLOBS_FOLDER,
     chain::Hash,
     format::{self, FormatError},
     position::Position,
@@ -54,6 +55,9 @@ pub struct Manifest {
     /// The files of threads; absent when they were left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<ThreadFiles>,
+    /// The files of blobs, sealed as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blobs: Vec<FileEntry>,
 }
 
 /// Where the master key of a backup is.
@@ -108,6 +112,14 @@ impl Manifest {
         let number = self.keys_number().ok_or_else(|| differs(path, "it lists other files"))?;
         let keys = [Some(keys_name(number, KEYS_FILE)), self.master_name(number)].into_iter().flatten();
         if !self.others().eq(keys) || !self.segments_follow() {
+            return Err(differs(path, "it lists other files"));
+        }
+        let blobs = files_root(Path::new(""), number).join(BLOBS_FOLDER);
+        let is_blob = |file: &FileEntry| {
+            let name = Path::new(&file.name);
+            name.starts_with(&blobs) && name.components().all(|part| matches!(part, Component::Normal(_)))
+        };
+        if !self.blobs.iter().all(is_blob) {
             return Err(differs(path, "it lists other files"));
         }
         if self.events != self.position.get() {

@@ -42,6 +42,23 @@ pub(crate) fn remove(from: &Path) -> io::Result<()> {
     remove_folder(&from.join(BLOBS_FOLDER))
 }
 
+/// The files of all blobs in a folder, by their paths within it.
+pub(crate) fn files(of: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut found, mut folders) = (Vec::new(), vec![PathBuf::from(BLOBS_FOLDER)]);
+    while let Some(folder) = folders.pop() {
+        for name in place::names_in(&of.join(&folder))? {
+            let path = folder.join(name);
+            if of.join(&path).is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
 /// What an earlier attempt left.
 fn remove_folder(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {

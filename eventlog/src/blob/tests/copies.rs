@@ -55,7 +55,10 @@ async fn a_backup_that_lost_a_blob_is_not_restored() {
     world.keep("t", "a", &noise(1_000)).await;
     let (backup, data) = (world.folder.path().join("backup"), world.folder.path().join("restored"));
     back_up(&world.log, &backup);
+    assert!(backup::verify_backup(&backup, VerifyRequest::default()).unwrap().is_whole());
     fs::remove_dir_all(backup.join("blobs")).unwrap();
+    let verified = backup::verify_backup(&backup, VerifyRequest::default()).unwrap_err();
+    assert!(verified.is_damage(), "{verified:?}");
     let refused = backup::restore(&backup, &data, &sample::options(), &mut |_| {}).unwrap_err();
     assert!(refused.is_damage() && !data.exists(), "{refused:?}");
     assert!(verify_folder(&data, &sample::options(), VerifyRequest::default()).is_err());
