@@ -62,6 +62,7 @@ mod tests {
                 bytes: 1_300_000,
                 blake3: [0; 32],
             }],
+            blobs: Vec::new(),
             threads: Some(ThreadFiles {
                 list: FileEntry { name: "threads.jsonl".into(), bytes: 4_000, blake3: [0; 32] },
                 files: 12,
