@@ -175,10 +175,14 @@ fn a_segment_may_end_with_any_number_of_free_bytes() {
         let folder = tempfile::tempdir().unwrap();
         let mut written = Written::on_disk(folder.path());
         written.commit(&[10]);
-        let first = around + 10;
-        written.commit(&[segment - first - around - free]);
-        written.commit(&[20]);
-        written.commit(&[30]);
+        // Small ones at the end, so that what is read ahead goes up to it.
+        let small = [20, 30];
+        let others = [10, small[0], small[1]].iter().map(|length| around + length).sum::<usize>();
+        written.commit(&[segment - others - around - free]);
+        written.commit(&[small[0]]);
+        written.commit(&[small[1]]);
+        written.commit(&[40]);
+        written.commit(&[50]);
         assert_eq!(names(folder.path()).len(), 2, "{free} bytes are free");
         written.check(&written.segments);
         written.check(&Segments::open(folder.path()).unwrap());
