@@ -102,6 +102,8 @@ pub(crate) fn open_by(
     let (head, end) = (looked.survey.head, looked.survey.end);
     let log_folder = folder.join(LOG_FOLDER);
     // First what is there is made durable, then the index tells of it.
+    let written_again = looked.segments.write_again(looked.survey.last, end);
+    written_again.map_err(|error| OpenError::Store(error.into()))?;
     let appender = Appender::new(looked.segments.clone(), end);
     let appender = appender.map_err(|error| OpenError::Store(error.into()))?;
     let index = open_index(&log_folder, &looked.segments, head)?;

@@ -158,6 +158,19 @@ impl Appender {
 }
 
 impl Segments {
+    /// Writes once more what is there between two addresses of one segment. After a sync that failed
+    /// the system may hold bytes that it takes for written, and a later sync alone would not bring
+    /// them to the disk.
+    pub(crate) fn write_again(&self, from: u64, until: u64) -> Result<(), SegmentError> {
+        let (Medium::Files(_), true) = (&*self.0, from < until) else { return Ok(()) };
+        let mut bytes = vec![0; usize::try_from(until - from).unwrap_or(usize::MAX)];
+        let count = self.read_at(from, &mut bytes)?;
+        bytes.truncate(count);
+        let (path, at) = self.place_of(from);
+        let write = || OpenOptions::new().write(true).open(&path)?.write_all_at(&bytes, at);
+        write().map_err(io_error("write", &path))
+    }
+
     /// Puts zeros over everything from an address on, which was never acknowledged.
     pub(crate) fn erase_from(&self, end: u64) -> Result<(), SegmentError> {
         let Some(last) = self.last_written(end)? else { return Ok(()) };

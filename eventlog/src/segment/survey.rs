@@ -3,6 +3,8 @@
 //! What is read is the last segment that has frames, or from the one on that holds the head that was
 //! noted outside the log, so that the cost does not grow with the log.
 
+use std::ops::Range;
+
 use super::{
     Extent, Flaw, SegmentError, Segments, ZEROS,
     frame::{Frame, HEADER_BYTES, Header, MAGIC},
@@ -19,6 +21,8 @@ use crate::{
 pub(crate) struct Survey {
     /// After the last whole frame.
     pub(crate) head: Head,
+    /// Where that frame begins.
+    pub(crate) last: u64,
     /// The address behind it.
     pub(crate) end: u64,
     /// What is behind it.
@@ -82,7 +86,7 @@ pub(crate) fn survey(segments: &Segments, noted: Option<Head>) -> Result<Survey,
             Err(error) => return Err(error),
         }
     };
-    let (head, end) = looking.found.unwrap_or((Head::EMPTY, 0));
+    let (head, Range { start: last, end }) = looking.found.unwrap_or((Head::EMPTY, 0..0));
     let ending = match gap {
         Some((address, flaw)) => Ending::Damaged { address, flaw },
         None => ending(segments, end, broken)?,
@@ -93,7 +97,7 @@ pub(crate) fn survey(segments: &Segments, noted: Option<Head>) -> Result<Survey,
         (Some(_), Some(true)) => Fit::Passed,
         (Some(_), _) => Fit::Differs,
     };
-    Ok(Survey { head, end, ending, noted })
+    Ok(Survey { head, last, end, ending, noted })
 }
 
 /// The state of a survey.
@@ -101,7 +105,7 @@ struct Looking {
     noted: Option<Head>,
     /// The chain after the last frame. None before the first, if frames are before it.
     chain: Option<Hash>,
-    found: Option<(Head, u64)>,
+    found: Option<(Head, Range<u64>)>,
     fits: Option<bool>,
 }
 
@@ -115,7 +119,8 @@ impl Looking {
         let commit = frame.header.commit();
         let head = Head { position: commit.last, chain: commit.chain };
         self.chain = Some(commit.chain);
-        self.found = Some((head, frame.header.address + frame.header.frame_bytes()));
+        let address = frame.header.address;
+        self.found = Some((head, address..address + frame.header.frame_bytes()));
         if let Some(noted) = self.noted
             && commit.first <= noted.position
             && noted.position <= commit.last
