@@ -14,7 +14,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read, Seek, Write},
+    io::{self, Read, Write},
     os::unix::fs::FileExt,
     path::Path,
     sync::{
@@ -32,6 +32,8 @@ pub(crate) const SYNC_INTERVAL: Duration = Duration::from_millis(20);
 const MAGIC: &[u8; 8] = b"RMTHEAD1";
 const SLOT_BYTES: usize = 512;
 const SLOTS: u64 = 2;
+/// A file in which nothing was ever noted.
+const EMPTY: [u8; SLOT_BYTES * SLOTS as usize] = [0; SLOT_BYTES * SLOTS as usize];
 
 /// The file, open for writing.
 pub(crate) struct Watermark {
@@ -52,19 +54,16 @@ pub(crate) enum Noted {
 }
 
 impl Watermark {
-    /// Opens the file, creating it at its full size.
+    /// Opens the file. One that is not there is made beside its place, so that it is never there in part.
     pub(crate) fn open(path: &Path) -> io::Result<(Self, Noted)> {
-        let mut file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+        if !path.try_exists()? {
+            create(path)?;
+        }
+        // A damaged file stays as it is: it is evidence, and the next look must refuse it, too.
+        let mut file = OpenOptions::new().read(true).write(true).open(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;
         let (noted, next_slot) = read_slots(&bytes);
-        // A damaged file stays as it is: it is evidence, and the next look must refuse it, too.
-        if bytes.len() < SLOT_BYTES * SLOTS as usize && noted != Noted::Damaged {
-            file.set_len(0)?;
-            file.rewind()?;
-            file.write_all(&[0; SLOT_BYTES * SLOTS as usize])?;
-            file.sync_all()?;
-        }
         let syncer = Syncer::start(file.try_clone()?)?;
         Ok((Self { file, next_slot, syncer }, noted))
     }
@@ -88,6 +87,15 @@ impl Watermark {
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
+}
+
+fn create(path: &Path) -> io::Result<()> {
+    let unfinished = path.with_extension("new");
+    let mut file = File::create(&unfinished)?;
+    file.write_all(&EMPTY)?;
+    file.sync_all()?;
+    std::fs::rename(&unfinished, path)?;
+    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 /// The thread that brings notes to the disk. It ends when this is dropped.
@@ -155,7 +163,7 @@ fn read_slots(bytes: &[u8]) -> (Noted, u64) {
     let whole = slots.filter_map(|(slot, index)| decode_slot(slot).map(|head| (head, index)));
     match whole.max_by_key(|(head, _)| head.position) {
         Some((head, index)) => (Noted::Head(head), (index + 1) % SLOTS),
-        None if bytes.iter().all(|byte| *byte == 0) => (Noted::Nothing, 0),
+        None if bytes == EMPTY => (Noted::Nothing, 0),
         None => (Noted::Damaged, 0),
     }
 }

@@ -48,13 +48,17 @@ fn a_torn_write_leaves_the_note_before_it() {
     assert_eq!(noted(&path), Noted::Damaged);
 }
 
+/// A file is made whole, so that one that is empty, or shorter than it was, has lost what it said.
 #[test]
-fn an_empty_or_zeroed_file_says_nothing() {
+fn a_new_file_says_nothing_and_one_that_was_cut_is_damaged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("head");
-    std::fs::write(&path, b"").unwrap();
     assert_eq!(noted(&path), Noted::Nothing);
     assert_eq!(noted(&path), Noted::Nothing);
+    for bytes in [0, 1, SLOT_BYTES, EMPTY.len() - 1] {
+        std::fs::write(&path, &EMPTY[..bytes]).unwrap();
+        assert_eq!((noted(&path), Watermark::peek(&path).unwrap()), (Noted::Damaged, Noted::Damaged));
+    }
 }
 
 // A refusal must not destroy what it refused over: the next look has to refuse, too.
