@@ -17,7 +17,7 @@ use crate::{
     engine::EngineError,
     index::{Checkpoint, Index as LogIndex},
     keyring::Keyring,
-    open::{self, LOG_FOLDER, OpenError, recover},
+    open::{self, LOG_FOLDER, OpenError, WATERMARK_FILE, recover},
     options::Options,
     position::{Position, Seq},
     segment::Segments,
@@ -292,7 +292,8 @@ pub fn verify_folder(
     request: VerifyRequest<'_>,
 ) -> Result<Report, VerifyError> {
     let log_folder = folder.join(LOG_FOLDER);
-    if !log_folder.exists() {
+    // Where a head was noted a log has been.
+    if !log_folder.exists() && !folder.join(WATERMARK_FILE).exists() {
         return Err(VerifyError::NoLog { folder: folder.display().to_string() });
     }
     let _lock = open::acquire_lock(folder, (options.clock)())?;

@@ -78,8 +78,9 @@ pub(crate) fn flag(key: &str, name: &str, value: impl Into<String>) -> Flag {
 /// The folder, which must be there already: reading never makes one.
 pub(crate) fn existing_data_folder(config: &Config) -> anyhow::Result<PathBuf> {
     let folder = &config.log.path;
-    // The log's own folder is looked for too, so that a mistyped path does not become a data folder.
-    if folder.join("log").is_dir() {
+    // A part of it is looked for too, so that a mistyped path does not become a data folder. Where one
+    // of them is lost, opening the folder says so.
+    if folder.join("log").is_dir() || folder.join("head").is_file() {
         return Ok(folder.clone());
     }
     let shown = folder.display();
@@ -124,5 +125,7 @@ mod tests {
         assert!(!config.log.path.exists());
         config.log.path = folder.path().to_owned();
         assert!(existing_data_folder(&config).is_err(), "an empty folder is no data folder");
+        std::fs::write(folder.path().join("head"), "of a log that is lost").unwrap();
+        assert_eq!(existing_data_folder(&config).unwrap(), folder.path());
     }
 }
