@@ -89,8 +89,8 @@ pub(crate) const ERASURE: &str = "/api/erasures/{erasure_id}";
 pub(crate) const EXPORTS: &str = "/api/exports";
 /// One export.
 pub(crate) const EXPORT: &str = "/api/exports/{export_id}";
-/// A file of an export.
-pub(crate) const EXPORT_FILE: &str = "/api/exports/{export_id}/files/{name}";
+/// A file of an export. Names of blobs have several parts.
+pub(crate) const EXPORT_FILE: &str = "/api/exports/{export_id}/files/{*name}";
 
 /// Backups of this server.
 pub(crate) const BACKUPS: &str = "/api/backups";

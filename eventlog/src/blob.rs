@@ -52,7 +52,6 @@ pub use check::BlobFault;
 pub use digest::{BlobDigest, BlobRef, InvalidDigest};
 pub use error::BlobError;
 pub use inspect::BlobInspection;
-pub(crate) use place::BLOBS_FOLDER;
 pub use reader::BlobReader;
 pub use store::BlobStats;
 pub(crate) use store::Blobs;

@@ -134,6 +134,9 @@ pub enum ExportError {
     /// The log is not what was recorded.
     #[error("the log cannot be exported, because it is damaged")]
     LogDamaged(#[source] ReplayError),
+    /// The log lacks a blob that an event names, or has another one.
+    #[error("the log cannot be exported with its blobs, because one is damaged")]
+    BlobDamaged(#[source] Damage),
     /// An event cannot be written down.
     #[error("event {position} cannot be written as JSON")]
     Unwritable {
@@ -200,7 +203,11 @@ impl ExportError {
     /// Whether what is stored is not what was written.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::LogDamaged(_) | Self::Unreadable { .. } | Self::Damaged(_) | Self::ImportDamaged(_) => true,
+            Self::LogDamaged(_)
+            | Self::BlobDamaged(_)
+            | Self::Unreadable { .. }
+            | Self::Damaged(_)
+            | Self::ImportDamaged(_) => true,
             Self::NotEmpty { .. }
             | Self::Busy { .. }
             | Self::OtherUnfinished { .. }
@@ -225,7 +232,8 @@ impl ExportError {
 /// The names of an export's files, of which the manifest lists all but itself and its signature.
 pub fn file_names(manifest: &Manifest) -> Vec<String> {
     let own = [MANIFEST_FILE, SIGNATURE_FILE].map(str::to_owned);
-    own.into_iter().chain(manifest.files.iter().map(|file| file.name.clone())).collect()
+    let listed = manifest.files.iter().chain(&manifest.blobs);
+    own.into_iter().chain(listed.map(|file| file.name.clone())).collect()
 }
 
 /// Whether the folder is, or was, an export.

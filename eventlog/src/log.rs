@@ -277,6 +277,17 @@ impl EventLog {
         self.0.blobs.as_ref().ok_or(BlobError::NoFolder)?.open(thread_id, sha256)
     }
 
+    /// The first event up to a position that names a blob which is not whole in a folder with copies.
+    pub(crate) fn first_damaged_blob(
+        &self,
+        until: Position,
+        copies: &Path,
+    ) -> Result<Option<verify::Damage>, VerifyError> {
+        let store = self.store().map_err(|_| VerifyError::Closed)?;
+        let store = store.on_segments().ok_or(VerifyError::Unsupported)?;
+        blob::check::first_damage(store.segments(), until, store.keyring_ref(), copies)
+    }
+
     pub(crate) fn blobs(&self) -> Option<&Blobs> {
         self.0.blobs.as_deref()
     }

@@ -134,7 +134,8 @@ impl Server {
         let files = export::file_names(manifest);
         let known = files.iter().find(|known| known.as_str() == name);
         let known = known.ok_or_else(|| {
-            let detail = format!("the export has these files: {}", files.join(", "));
+            let own = files.iter().filter(|known| !known.contains('/')).cloned().collect::<Vec<_>>();
+            let detail = format!("the export has these files, and blobs: {}", own.join(", "));
             ApiError::new(ProblemCode::NotFound, detail)
         })?;
         Ok(folder.join(known))

@@ -3,7 +3,7 @@
 use std::{
     fs::{self, File},
     io::Write as _,
-    path::{Component, Path, PathBuf},
+    path::{Path, PathBuf},
 };
 
 use jiff::Timestamp;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BackupError, KEYS_FILE, KEYS_FOLDER, MASTER_FILE, SEGMENTS_FOLDER, ThreadFiles, io_error};
 use crate::{
-    blob::BLOBS_FOLDER,
+    blob,
     chain::Hash,
     format::{self, FormatError},
     position::Position,
@@ -114,12 +114,8 @@ impl Manifest {
         if !self.others().eq(keys) || !self.segments_follow() {
             return Err(differs(path, "it lists other files"));
         }
-        let blobs = files_root(Path::new(""), number).join(BLOBS_FOLDER);
-        let is_blob = |file: &FileEntry| {
-            let name = Path::new(&file.name);
-            name.starts_with(&blobs) && name.components().all(|part| matches!(part, Component::Normal(_)))
-        };
-        if !self.blobs.iter().all(is_blob) {
+        let root = files_root(Path::new(""), number);
+        if !self.blobs.iter().all(|file| blob::copy::is_in(&file.name, &root)) {
             return Err(differs(path, "it lists other files"));
         }
         if self.events != self.position.get() {

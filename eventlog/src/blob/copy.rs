@@ -8,7 +8,7 @@ use std::{
     fs::{self, File},
     io,
     os::unix::fs::MetadataExt,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
 };
 
 use super::place::{self, BLOBS_FOLDER, STAGED_FOLDER};
@@ -40,6 +40,13 @@ pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
 /// Removes the blobs of a backup.
 pub(crate) fn remove(from: &Path) -> io::Result<()> {
     remove_folder(&from.join(BLOBS_FOLDER))
+}
+
+/// Whether a name, as a manifest lists it, leads to where the blobs of a copy are.
+pub(crate) fn is_in(name: &str, root: &Path) -> bool {
+    let name = Path::new(name);
+    let is_plain = name.components().all(|part| matches!(part, Component::Normal(_)));
+    is_plain && name.starts_with(root.join(BLOBS_FOLDER))
 }
 
 /// The files of all blobs in a folder, by their paths within it.

@@ -151,7 +151,8 @@ fn check_files(
     }
     let mut other = follower.other_file(manifest).map(str::to_owned);
     let read_before = [EVENTS_FILE, HASHES_FILE];
-    for file in manifest.files.iter().filter(|file| !read_before.contains(&file.name.as_str())) {
+    let files = manifest.files.iter().chain(&manifest.blobs);
+    for file in files.filter(|file| !read_before.contains(&file.name.as_str())) {
         if other.is_none() && follow::hash_of(&folder.join(&file.name))? != Some((file.bytes, file.blake3)) {
             other = Some(file.name.clone());
         }

@@ -143,8 +143,9 @@ impl<'a> Making<'a> {
         let mut files = vec![events.finish()?];
         files.extend(hashes.map(Output::finish).transpose()?);
         // The keys come last, so that none is missing that an event needs.
+        let mut blobs = Vec::new();
         if filter.is_empty() {
-            copy_blobs(log, &place.folder)?;
+            blobs = copy_blobs(log, head.position, &place.folder)?;
             files.extend(copy_keys(log, &place.folder)?);
         }
         if is_any_erased(log, &opened) {
@@ -163,6 +164,7 @@ impl<'a> Making<'a> {
             withheld: head.position.get() - walk.events,
             streams: walk.streams.into_values().collect(),
             files,
+            blobs,
             public_key: request.key.public_key(),
         };
         sign(&manifest, request.key, &place.folder)?;
@@ -246,11 +248,23 @@ fn is_any_erased(log: &EventLog, opened: &HashMap<StreamId, HashSet<Option<RunId
     })
 }
 
-/// Copies the blobs of a log that has a folder, sealed as they are. The events name them by their
-/// digests, so that they need no signature.
-fn copy_blobs(log: &EventLog, folder: &Path) -> Result<(), ExportError> {
-    let Some(blobs) = log.blobs() else { return Ok(()) };
-    blob::copy::copy(blobs.data(), folder).map_err(io_error("copy the blobs to", folder))
+/// Copies the blobs of a log that has a folder, sealed as they are. One that an event names and that is
+/// not whole ends the export.
+fn copy_blobs(log: &EventLog, head: Position, folder: &Path) -> Result<Vec<FileEntry>, ExportError> {
+    let Some(blobs) = log.blobs() else { return Ok(Vec::new()) };
+    blob::copy::copy(blobs.data(), folder).map_err(io_error("copy the blobs to", folder))?;
+    if let Some(damage) = log.first_damaged_blob(head, folder)? {
+        return Err(ExportError::BlobDamaged(damage));
+    }
+    let names = blob::copy::files(folder).map_err(io_error("list the blobs in", folder))?;
+    let described = names.iter().map(|name| describe(folder, &name.to_string_lossy()));
+    described.filter_map(Result::transpose).collect()
+}
+
+/// What a file of the export holds; none if it is gone.
+fn describe(folder: &Path, name: &str) -> Result<Option<FileEntry>, ExportError> {
+    let described = follow::hash_of(&folder.join(name))?;
+    Ok(described.map(|(bytes, blake3)| FileEntry { name: name.to_owned(), bytes, blake3 }))
 }
 
 /// Copies the wrapped keys of a log that has a folder.
@@ -265,8 +279,7 @@ fn copy_keys(log: &EventLog, folder: &Path) -> Result<Option<FileEntry>, ExportE
         std::fs::remove_file(&path).map_err(io_error("remove", &path))?;
         return Ok(None);
     }
-    let described = follow::hash_of(&path)?;
-    Ok(described.map(|(bytes, blake3)| FileEntry { name: KEYS_FILE.to_owned(), bytes, blake3 }))
+    describe(folder, KEYS_FILE)
 }
 
 fn sign(manifest: &Manifest, key: &SigningKey, folder: &Path) -> Result<(), ExportError> {

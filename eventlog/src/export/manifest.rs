@@ -20,6 +20,7 @@ use super::{
 };
 use crate::{
     backup::FileEntry,
+    blob,
     chain::Hash,
     format::{self, FormatError},
     position::{Position, Seq},
@@ -59,6 +60,9 @@ pub struct Manifest {
     pub streams: Vec<StreamEntry>,
     /// The files.
     pub files: Vec<FileEntry>,
+    /// The files of blobs, sealed as they are: of a whole export only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blobs: Vec<FileEntry>,
     /// The key that signed it. 64 hexadecimal digits in JSON.
     pub public_key: PublicKey,
 }
@@ -115,7 +119,10 @@ impl Manifest {
     pub(super) fn has_known_files(&self) -> bool {
         let second = if self.is_whole() { KEYS_FILE } else { HASHES_FILE };
         let names: Vec<&str> = self.files.iter().map(|file| file.name.as_str()).collect();
-        names == [EVENTS_FILE, second] || (self.is_whole() && names == [EVENTS_FILE])
+        let is_known = names == [EVENTS_FILE, second] || (self.is_whole() && names == [EVENTS_FILE]);
+        is_known
+            && (self.is_whole() || self.blobs.is_empty())
+            && self.blobs.iter().all(|file| blob::copy::is_in(&file.name, Path::new("")))
     }
 
     /// The bytes that are signed.

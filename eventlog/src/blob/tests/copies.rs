@@ -6,7 +6,10 @@ use super::*;
 use crate::{
     VerifyRequest,
     backup::{self, BackupError, BackupRequest},
-    export::{ExportError, ExportRequest, Filter, Import, SigningKey, export, import},
+    export::{
+        ExportDamage, ExportError, ExportRequest, Filter, Import, SigningKey, VerifyExport, export, import,
+        verify_export,
+    },
     verify_folder,
 };
 
@@ -103,9 +106,11 @@ async fn blobs_are_in_a_whole_export_and_in_the_log_that_is_made_of_it() {
             made_by: "remit test".to_owned(),
             progress: &mut |_| ControlFlow::Continue(()),
         };
-        export(&world.log, request).unwrap();
+        export(&world.log, request)
     };
-    export_to("whole", Filter::default());
+    let verify = |name: &str| verify_export(&at(name), VerifyExport::default()).unwrap().damage;
+    export_to("whole", Filter::default()).unwrap();
+    assert_eq!(verify("whole"), None);
     let import_to = |from: &str, data: &str| {
         import(Import {
             export: &at(from),
@@ -120,8 +125,13 @@ async fn blobs_are_in_a_whole_export_and_in_the_log_that_is_made_of_it() {
     let log = EventLog::open(&at("new"), sample::options()).unwrap();
     assert_eq!(read(&log, "t", blob).unwrap(), noise(100_000));
     fs::remove_dir_all(at("whole/blobs")).unwrap();
-    assert!(matches!(import_to("whole", "other"), Err(ExportError::ImportDamaged(_))));
+    assert!(matches!(verify("whole"), Some(ExportDamage::File { .. })), "{:?}", verify("whole"));
+    assert!(import_to("whole", "other").unwrap_err().is_damage());
     // What is withheld is not copied.
-    export_to("part", Filter { thread_id: Some(thread_id("u")), ..Filter::default() });
+    export_to("part", Filter { thread_id: Some(thread_id("u")), ..Filter::default() }).unwrap();
     assert!(!at("part/blobs").exists());
+    // What lacks a blob is no copy.
+    fs::remove_dir_all(Place::in_data(world.folder.path()).thread(scope("t", "").thread())).unwrap();
+    let refused = export_to("lacking", Filter::default()).unwrap_err();
+    assert!(matches!(refused, ExportError::BlobDamaged(_)) && !at("lacking").exists(), "{refused:?}");
 }
