@@ -132,8 +132,7 @@ impl<'s> Rows<'s> {
         other: Rows<'_>,
     ) -> Result<(), RowError> {
         for kind in kinds {
-            let mut of_thread = KeyWriter::new(*kind);
-            of_thread.name(thread_id.as_str());
+            let of_thread = KeyWriter::of_thread(*kind, thread_id);
             self.slots.retain(|key, _| !of_thread.begins(key));
             for key in self.stored(&of_thread)? {
                 let row = Box::new(None::<()>);
@@ -240,7 +239,14 @@ impl<'s> Rows<'s> {
     fn slot<K: RowKey>(&mut self, key: Vec<u8>) -> Result<&mut Slot, RowError> {
         use std::collections::hash_map::Entry;
         match self.slots.entry(key) {
-            Entry::Occupied(slot) => Ok(slot.into_mut()),
+            Entry::Occupied(slot) => {
+                let slot = slot.into_mut();
+                // A row that was taken away as a whole kind is of no type.
+                if !slot.row.as_any().is::<Option<K::Row>>() {
+                    slot.row = Box::new(None::<K::Row>);
+                }
+                Ok(slot)
+            }
             Entry::Vacant(vacant) => {
                 let stored = match self.snapshot {
                     Some(snapshot) => snapshot.get_encoded::<K::Row>(self.side, K::KIND, vacant.key())?,

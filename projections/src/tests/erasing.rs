@@ -215,6 +215,21 @@ fn a_thread_of_erased_runs_alone_is_not_listed() {
     assert_eq!(names(&views, None, 9), []);
 }
 
+#[test]
+fn a_thread_whose_only_run_was_erased_is_listed_again_with_its_next_run() {
+    let mut world = World::new();
+    world.happen(Op { kind: 1, pick: 0, variant: 1 });
+    let (thread, run) = (thread_id(0), RunId::new("r0").unwrap());
+    let views = open(&store(), &world.log);
+    views.catch_up().unwrap();
+    world.destroy_run(&thread, &run);
+    world.record_run_erased(&thread, &run);
+    // In one page with the erasure.
+    world.happen(Op { kind: 1, pick: 0, variant: 2 });
+    check_without_erased(&views, &world, "all of one");
+    assert_eq!(names(&views, None, 9).len(), 1);
+}
+
 /// Whether a file below the folder holds the text.
 fn holds(folder: &Path, text: &str) -> bool {
     fs::read_dir(folder).unwrap().any(|entry| {
