@@ -33,7 +33,7 @@ impl Rate {
 pub struct Cost(u128);
 
 impl Cost {
-    /// The amount as a number: exact up to nine digits before the point.
+    /// The amount as a number: the nearest to it, with fifteen digits right.
     pub fn amount(self) -> f64 {
         self.0 as f64 / COST_UNITS
     }

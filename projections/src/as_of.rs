@@ -2,8 +2,9 @@
 //!
 //! A row that has not changed since answers as it is. Of others the views keep states from now and
 //! then (see `RowKey::MOMENTS`); the newest of them that is old enough is folded on with the events
-//! up to the moment, by the functions that fold the view. What is only ever added is cut short. So
-//! an answer costs a few hundred events at most, however long the thread is.
+//! up to the moment, by the functions that fold the view. What is only ever added is cut short. So a
+//! row costs a few hundred events at most, however long the thread is; a list costs that for each of its
+//! rows, and a card reads its parts up to then besides.
 //!
 //! Of one thread and one run the log says what the views do not have yet. Lists are those of the
 //! views, which must have got as far as the moment: wait for them.
@@ -22,7 +23,7 @@ use crate::{
     keys::{
         MOMENT_SEQS, RowKey,
         card::{CardHeadKey, CardOfTaskKey, CardPartKey},
-        ledger::{LedgerEntryKey, LedgerOfRunKey, LedgerOrderKey},
+        ledger::LedgerEntryKey,
         run::{RunKey, RunOrderKey},
         thread::ThreadKey,
     },
@@ -30,7 +31,7 @@ use crate::{
     store::{RowError, Snapshot},
     views::{
         card::TaskRef,
-        ledger::delegation_of,
+        ledger::{delegation_of, delegations},
         run::{RunRow, started_run},
         thread::ThreadRow,
     },
@@ -118,7 +119,8 @@ pub fn ledger_as_of(
     seq: Seq,
 ) -> Result<Vec<LedgerEntry>, RowError> {
     let mut entries = Vec::new();
-    for delegation_id in delegations(&views.0.store.snapshot(), thread_id, run_id, seq)? {
+    let delegation_ids = delegations(&views.0.store.snapshot(), thread_id, run_id, seq)?;
+    for delegation_id in delegation_ids {
         let key = LedgerEntryKey { thread_id: thread_id.clone(), delegation_id };
         let now = views.0.store.snapshot().get(&key)?;
         match now {
@@ -181,28 +183,6 @@ fn head_as_of(
         Ok(())
     })?;
     Ok(head)
-}
-
-/// The delegations that there were then, in the order of their first event.
-fn delegations(
-    snapshot: &Snapshot<'_>,
-    thread_id: &ThreadId,
-    run_id: Option<&RunId>,
-    seq: Seq,
-) -> Result<Vec<DelegationId>, RowError> {
-    let (forward, all) = (Direction::Forward, usize::MAX);
-    match run_id {
-        Some(run_id) => {
-            let range = LedgerOfRunKey::of_run(thread_id, run_id).range_within(0, seq.get());
-            let rows = snapshot.page::<LedgerOfRunKey>(&range, forward, all)?;
-            Ok(rows.into_iter().map(|(_, id)| id).collect())
-        }
-        None => {
-            let range = LedgerOrderKey::of_thread(thread_id).range_within(0, seq.get());
-            let rows = snapshot.page::<LedgerOrderKey>(&range, forward, all)?;
-            Ok(rows.into_iter().map(|(_, id)| id).collect())
-        }
-    }
 }
 
 /// The delegation that this name meant then. A task's name may have come to mean a newer one since.

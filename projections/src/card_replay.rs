@@ -87,8 +87,7 @@ impl CardReplay {
             let Some(event) = self.page.pop_front() else {
                 if self.read()? { continue } else { return Ok(None) }
             };
-            let Some(state) = self.fold(&event) else { continue };
-            if state.position > self.begin_after.get() {
+            if let Some(state) = self.fold(&event) {
                 return Ok(Some(state));
             }
         }
@@ -138,7 +137,7 @@ impl CardReplay {
         Ok(true)
     }
 
-    /// The card after an event, if it changed it.
+    /// The card after an event, if it changed it and is asked for.
     fn fold(&mut self, event: &Logged) -> Option<CardState> {
         if delegation_of(event) != Some(self.delegation_id) {
             return None;
@@ -147,6 +146,9 @@ impl CardReplay {
         self.parts.extend(CardPart::of(event));
         let before = self.last_at.replace(event.recorded_at);
         self.is_over |= is_end(&event.event);
+        if event.position <= self.begin_after.get() {
+            return None;
+        }
         let card = Card::assemble(self.head.clone()?, self.parts.iter().cloned());
         Some(CardState { position: event.position, at: event.recorded_at, before, card })
     }
@@ -176,6 +178,9 @@ fn newest(
         after = last.seq;
         for event in page.iter().filter_map(|event| eventlog::decode(event).ok()) {
             found.extend(delegation_of(&event).filter(|id| !found.contains(id)));
+        }
+        if matches!(task, TaskRef::DelegationId(_)) && !found.is_empty() {
+            return Ok(found.last().copied());
         }
     }
 }

@@ -218,6 +218,13 @@ impl KeyWriter {
         Self(vec![kind as u8])
     }
 
+    /// The beginning of all keys of a kind that belong to a thread.
+    pub(crate) fn of_thread(kind: KeyKind, thread_id: &ThreadId) -> Self {
+        let mut parts = Self::new(kind);
+        parts.name(thread_id.as_str());
+        parts
+    }
+
     pub(crate) fn name(&mut self, name: &str) -> &mut Self {
         self.0.extend_from_slice(name.as_bytes());
         self.0.push(NAME_END);

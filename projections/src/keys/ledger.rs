@@ -37,9 +37,7 @@ pub(crate) struct LedgerOrderKey {
 impl LedgerOrderKey {
     /// The delegations of a thread.
     pub(crate) fn of_thread(thread_id: &ThreadId) -> KeyWriter {
-        let mut parts = KeyWriter::new(Self::KIND);
-        parts.name(thread_id.as_str());
-        parts
+        KeyWriter::of_thread(Self::KIND, thread_id)
     }
 }
 

@@ -6,53 +6,28 @@ use domain::ids::ThreadId;
 use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
 use crate::views::messages::MessageMark;
 
-/// Kind 20: thread, seq → nothing. That it is there says that the event is a message which readers are shown.
+/// Kinds 20 and 21: thread, seq → nothing. That it is there says that the event is a message which
+/// readers are shown, or are not.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct VisibleMessageKey {
+pub(crate) struct MessageKey<const IS_VISIBLE: bool> {
     pub(crate) thread_id: ThreadId,
     pub(crate) seq: u64,
 }
 
-impl VisibleMessageKey {
+/// Kind 20.
+pub(crate) type VisibleMessageKey = MessageKey<true>;
+/// Kind 21.
+pub(crate) type HiddenMessageKey = MessageKey<false>;
+
+impl<const IS_VISIBLE: bool> MessageKey<IS_VISIBLE> {
     /// Those of a thread.
     pub(crate) fn of_thread(thread_id: &ThreadId) -> KeyWriter {
-        let mut parts = KeyWriter::new(Self::KIND);
-        parts.name(thread_id.as_str());
-        parts
+        KeyWriter::of_thread(Self::KIND, thread_id)
     }
 }
 
-impl RowKey for VisibleMessageKey {
-    const KIND: KeyKind = KeyKind::VisibleMessage;
-    type Row = ();
-
-    fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).number(self.seq);
-    }
-
-    fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
-        Some(Self { thread_id: parts.thread()?, seq: parts.number()? })
-    }
-}
-
-/// Kind 21: thread, seq → nothing. That it is there says that the event is a message which readers are not shown.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct HiddenMessageKey {
-    pub(crate) thread_id: ThreadId,
-    pub(crate) seq: u64,
-}
-
-impl HiddenMessageKey {
-    /// Those of a thread.
-    pub(crate) fn of_thread(thread_id: &ThreadId) -> KeyWriter {
-        let mut parts = KeyWriter::new(Self::KIND);
-        parts.name(thread_id.as_str());
-        parts
-    }
-}
-
-impl RowKey for HiddenMessageKey {
-    const KIND: KeyKind = KeyKind::HiddenMessage;
+impl<const IS_VISIBLE: bool> RowKey for MessageKey<IS_VISIBLE> {
+    const KIND: KeyKind = if IS_VISIBLE { KeyKind::VisibleMessage } else { KeyKind::HiddenMessage };
     type Row = ();
 
     fn write(&self, parts: &mut KeyWriter) {
@@ -104,9 +79,7 @@ pub(crate) struct RunMessagesKey {
 impl RunMessagesKey {
     /// Those of a thread.
     pub(crate) fn of_thread(thread_id: &ThreadId) -> KeyWriter {
-        let mut parts = KeyWriter::new(Self::KIND);
-        parts.name(thread_id.as_str());
-        parts
+        KeyWriter::of_thread(Self::KIND, thread_id)
     }
 }
 

@@ -15,9 +15,7 @@ pub(crate) struct ReceiptKey {
 impl ReceiptKey {
     /// Those of a thread.
     pub(crate) fn of_thread(thread_id: &ThreadId) -> KeyWriter {
-        let mut parts = KeyWriter::new(Self::KIND);
-        parts.name(thread_id.as_str());
-        parts
+        KeyWriter::of_thread(Self::KIND, thread_id)
     }
 }
 

@@ -1,13 +1,6 @@
 //! Views that are made again while they answer.
 
-use std::{
-    ops::ControlFlow,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::{ops::ControlFlow, sync::atomic::Ordering, time::Duration};
 
 use eventlog::{Position, engine::Batch};
 use proptest::prelude::*;
@@ -230,13 +223,8 @@ async fn following_goes_on_with_what_was_not_finished() {
     views.catch_up().unwrap();
     drop(views.rebuild(&all(), &mut |_| ControlFlow::Break(())).unwrap());
     let views = Projections::with_store(store.clone(), log, views::all()).unwrap().with_page(2);
-    let ended = Arc::new(AtomicBool::new(false));
-    let until = Arc::clone(&ended);
-    let following = views.follow(async move {
-        while !until.load(Ordering::SeqCst) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-    });
+    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
+    let following = views.follow(async move { drop(stopped.await) });
     let is_replaced = || {
         let health = views.health().unwrap();
         let replaced =
@@ -251,11 +239,11 @@ async fn following_goes_on_with_what_was_not_finished() {
     .await
     .expect("it is finished");
     assert_eq!(rows_on(&store, Side::First), 0);
-    ended.store(true, Ordering::SeqCst);
+    drop(stop);
     following.await.unwrap();
 }
 
-/// A thread that is erased while it is compared is no difference.
+/// A thread that is erased before its rows are compared is no difference.
 #[test]
 fn erased_threads_are_not_compared() {
     let (mut world, store) = (work(), store());

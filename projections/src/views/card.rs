@@ -46,7 +46,6 @@ pub(crate) struct CardsView;
 impl View for CardsView {
     const NAME: &'static str = "cards";
     const VERSION: u32 = 5;
-    const READS_SINCE: u32 = 4;
     const KINDS: &'static [KeyKind] =
         &[KeyKind::CardHead, KeyKind::CardPart, KeyKind::CardOfTask, KeyKind::CardHeadThen];
 

@@ -6,7 +6,7 @@ use domain::{
     ids::{DelegationId, RunId, ThreadId},
     ledger::LedgerEntry,
 };
-use eventlog::engine::Direction;
+use eventlog::{Seq, engine::Direction};
 
 use crate::{
     keys::{
@@ -60,27 +60,29 @@ impl Projections {
     pub fn ledger(&self, thread_id: &ThreadId, run_id: Option<&RunId>) -> Result<Vec<LedgerEntry>, RowError> {
         let snapshot = self.0.store.snapshot();
         let mut entries = Vec::new();
-        for delegation_id in delegations(&snapshot, thread_id, run_id)? {
+        for delegation_id in delegations(&snapshot, thread_id, run_id, Seq::new(u64::MAX))? {
             entries.extend(snapshot.get(&LedgerEntryKey { thread_id: thread_id.clone(), delegation_id })?);
         }
         Ok(entries)
     }
 }
 
-fn delegations(
+/// Those whose first event is not after a seq, in the order of these events.
+pub(crate) fn delegations(
     snapshot: &Snapshot<'_>,
     thread_id: &ThreadId,
     run_id: Option<&RunId>,
+    last: Seq,
 ) -> Result<Vec<DelegationId>, RowError> {
     let (forward, all) = (Direction::Forward, usize::MAX);
     match run_id {
         Some(run_id) => {
-            let range = LedgerOfRunKey::of_run(thread_id, run_id).range();
+            let range = LedgerOfRunKey::of_run(thread_id, run_id).range_within(0, last.get());
             let rows = snapshot.page::<LedgerOfRunKey>(&range, forward, all)?;
             Ok(rows.into_iter().map(|(_, id)| id).collect())
         }
         None => {
-            let range = LedgerOrderKey::of_thread(thread_id).range();
+            let range = LedgerOrderKey::of_thread(thread_id).range_within(0, last.get());
             let rows = snapshot.page::<LedgerOrderKey>(&range, forward, all)?;
             Ok(rows.into_iter().map(|(_, id)| id).collect())
         }

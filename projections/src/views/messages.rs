@@ -143,7 +143,7 @@ impl FeedQuery {
                 Ok(self.merged(visible()?, hidden))
             }
             Feed::OfRun(run_id) => {
-                let run = NameHash::of_any_run(thread_id, Some(run_id));
+                let run = NameHash::of_run(thread_id, run_id);
                 let of_run = MessageOfRunKey::of_run(thread_id, &run);
                 self.marks::<MessageOfRunKey>(snapshot, &of_run, |key| key.seq)
             }
@@ -218,7 +218,7 @@ impl Projections {
         let snapshot = self.0.store.snapshot();
         let mut answers = BTreeMap::new();
         for run_id in run_ids {
-            let run = NameHash::of_any_run(thread_id, Some(run_id));
+            let run = NameHash::of_run(thread_id, run_id);
             let mark = mark_at(&snapshot, thread_id, &run, as_of)?;
             answers.extend(mark.last_answer.map(|seq| (run_id.clone(), seq)));
         }

@@ -127,7 +127,7 @@ fn of_run(
     listing: Listing,
     (after, limit): (Seq, usize),
 ) -> Result<Vec<ReceiptRow>, RowError> {
-    let run = NameHash::of_any_run(thread_id, Some(run_id));
+    let run = NameHash::of_run(thread_id, run_id);
     let range = listing.range(&ReceiptOfRunKey::of_run(thread_id, &run), after);
     let mut rows = Vec::new();
     for (ReceiptOfRunKey { thread_id, seq, .. }, ()) in

@@ -133,7 +133,6 @@ pub(crate) struct RunsView;
 impl View for RunsView {
     const NAME: &'static str = "runs";
     const VERSION: u32 = 4;
-    const READS_SINCE: u32 = 3;
     const KINDS: &'static [KeyKind] = &[KeyKind::Run, KeyKind::RunOrder, KeyKind::RunThen];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

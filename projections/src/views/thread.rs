@@ -92,7 +92,6 @@ pub(crate) struct ThreadsView;
 impl View for ThreadsView {
     const NAME: &'static str = "threads";
     const VERSION: u32 = 4;
-    const READS_SINCE: u32 = 3;
     const KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadRun, KeyKind::ThreadThen];
     const SHARED_KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadThen];
 

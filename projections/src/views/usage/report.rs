@@ -182,8 +182,7 @@ fn for_each_cell(
     mut show: impl FnMut(&ThreadId, &UsageCell),
 ) -> Result<(), RowError> {
     let thread_id = query.thread_id.as_ref();
-    let run =
-        thread_id.zip(query.run_id.as_ref()).map(|(thread, run)| NameHash::of_any_run(thread, Some(run)));
+    let run = thread_id.zip(query.run_id.as_ref()).map(|(thread, run)| NameHash::of_run(thread, run));
     let prefix = UsageCellKey::of(thread_id, run.as_ref());
     let mut range = prefix.range();
     loop {
