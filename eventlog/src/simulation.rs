@@ -39,6 +39,8 @@ const HISTORIES_VARIABLE: &str = "REMIT_SIMULATED_HISTORIES";
 const HISTORIES: usize = 520;
 /// Here every start opens the index on its files.
 const HISTORIES_WITH_INDEX: usize = 40;
+/// So many times more are lived until every point was met.
+const MORE: usize = 10;
 /// The number of no defect.
 const SOUND: usize = usize::MAX;
 /// A defect shows up in one of so many.
@@ -51,7 +53,7 @@ fn live<W: World>(seed: u64) -> Result<Tally, String> {
 }
 
 /// Lives so many histories, on all cores, and adds up which points were met: each of them, if there
-/// are as many histories as there should be.
+/// are as many histories as there should be; more are lived until it is so.
 fn live_all<W: World>(count: usize) {
     if let Some(seed) = Seed::named() {
         live::<W>(seed).unwrap_or_else(|wrong| panic!("{wrong}"));
@@ -60,9 +62,14 @@ fn live_all<W: World>(count: usize) {
     let asked = std::env::var(HISTORIES_VARIABLE).ok().and_then(|text| text.parse().ok());
     let histories = asked.unwrap_or(count);
     let (first, next, tally) = (Seed::any(), AtomicUsize::new(0), Mutex::new(Tally::new()));
+    let is_done = |at: usize| {
+        let is_met = |point: &Point| tally.lock().unwrap().contains_key(point);
+        // A rare point may need more histories than there should be.
+        at >= histories && (histories < count || at >= histories * MORE || Point::ALL.iter().all(is_met))
+    };
     let one_after_the_other = || {
         for at in std::iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed)) {
-            if at >= histories {
+            if is_done(at) {
                 break;
             }
             let met = live::<W>(first.wrapping_add(at as u64)).unwrap_or_else(|wrong| panic!("{wrong}"));
