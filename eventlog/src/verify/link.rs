@@ -107,8 +107,8 @@ impl Link {
 
     /// Whether a milestone at the present position has another chain.
     fn passed_other(&self) -> Option<DamageKind> {
-        let reached = self.milestones.iter().find(|milestone| milestone.head.position == self.position);
-        reached.filter(|milestone| milestone.head.chain != self.chain).map(|one| one.differs.clone())
+        let is_other = |one: &&Milestone| one.head.position == self.position && one.head.chain != self.chain;
+        self.milestones.iter().find(is_other).map(|one| one.differs.clone())
     }
 
     fn end_commit(&mut self, commit: &Commit) -> Result<(), DamageKind> {
