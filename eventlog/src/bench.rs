@@ -53,6 +53,12 @@ pub enum BenchError {
     /// An event does not follow from the ones before it.
     #[error("the log that is measured does not hold together")]
     Replay(#[from] crate::ReplayError),
+    /// The log could not be verified.
+    #[error("could not verify the log that is measured")]
+    Verify(#[from] crate::VerifyError),
+    /// The log is not what was appended to it.
+    #[error("the log that is measured is damaged")]
+    Damaged(#[from] crate::Damage),
     /// A file failed.
     #[error("could not {action}")]
     Io {

@@ -27,8 +27,11 @@ pub fn replay(folder: &Path, events: u64) -> Result<ReplayReport, BenchError> {
     let cpu = machine::cpu_time().saturating_sub(cpu);
     let events_per_cpu_second = count as f64 / cpu.as_secs_f64();
     let started = Instant::now();
-    drop(log.verify(VerifyRequest::default()));
-    let verified_per_second = count as f64 / started.elapsed().as_secs_f64();
+    let report = log.verify(VerifyRequest::default())?;
+    let verified_per_second = report.events as f64 / started.elapsed().as_secs_f64();
+    if let Some(damage) = report.damage {
+        return Err(damage.into());
+    }
     let peak_rss_mib = machine::peak_rss_mib();
     Ok(ReplayReport {
         log_events: count,
