@@ -90,7 +90,7 @@ enum Kept {
 fn how_kept(store: &dyn LogStore, thread_id: &ThreadId, run: Option<RunHash>) -> Result<Kept, StoreError> {
     let first = match run {
         None => store.read_stream(&StreamId::Thread(thread_id.clone()), Seq::ZERO, 1),
-        Some(run) => match store.run_extent(run)?.first {
+        Some(run) => match store.run_first(run)? {
             Some(first) => store.read_all(Position::new(first.get().saturating_sub(1)), 1),
             None => return Ok(Kept::Nothing),
         },

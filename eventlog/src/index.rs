@@ -37,7 +37,8 @@ mod tests;
 use generation::Generation;
 
 /// What is kept in memory before it becomes tables. More makes fewer, larger tables; it costs memory
-/// up to [`WAIT_BYTES`], and time at the next start, which reads as much of the record again.
+/// up to twice [`WAIT_BYTES`] (one part is being loaded, one is added to), and time at the next start,
+/// which reads as much of the record again.
 const FLUSH_BYTES: usize = 16 * 1024 * 1024;
 /// From this much on the writer waits for the tables, so that memory is bounded.
 const WAIT_BYTES: usize = 2 * FLUSH_BYTES;
@@ -197,18 +198,17 @@ impl Index {
         &self.shared.engine
     }
 
-    /// Adds the commit that follows the last one. Readers see all of it from then on.
+    /// Adds the commit that follows the last one. Readers see all of it from then on, and nothing of it
+    /// after an error.
     pub(crate) fn add(&self, commit: IndexedCommit) -> Result<(), StoreError> {
-        let bytes = {
-            let mut state = self.shared.write();
-            state.end = commit.checkpoint();
-            state.active.add(commit);
-            state.active.bytes()
-        };
-        if bytes < self.flush_bytes {
-            return Ok(());
+        let bytes = self.shared.read().active.bytes();
+        if bytes >= self.flush_bytes {
+            self.start_flush(bytes >= self.flush_bytes.saturating_mul(WAIT_BYTES / FLUSH_BYTES))?;
         }
-        self.start_flush(bytes >= self.flush_bytes.saturating_mul(WAIT_BYTES / FLUSH_BYTES))
+        let mut state = self.shared.write();
+        state.end = commit.checkpoint();
+        state.active.add(commit);
+        Ok(())
     }
 
     /// Has what is in memory made into tables, unless that is being done already and nobody must wait.

@@ -123,15 +123,6 @@ pub struct StreamSummary {
     pub position: Position,
 }
 
-/// How much the log has of one run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunExtent {
-    /// Its first event; none if it has no event.
-    pub first: Option<Position>,
-    /// How many events it has, those included that nobody can read.
-    pub events: u64,
-}
-
 /// A backend failed, or holds something that it should not.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -221,8 +212,10 @@ pub trait LogStore: Send + Sync {
     ) -> Result<Vec<RecordedEvent>, StoreError>;
     /// Events of a run, ascending; none of a run that was erased.
     fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError>;
-    /// How much there is of a run, erased or not.
-    fn run_extent(&self, run: RunHash) -> Result<RunExtent, StoreError>;
+    /// The first event of a run, one that nobody can read included; none if it has none.
+    fn run_first(&self, run: RunHash) -> Result<Option<Position>, StoreError>;
+    /// How many events a run has, those included that nobody can read.
+    fn run_events(&self, run: RunHash) -> Result<u64, StoreError>;
     /// Streams in the order of their names, after one.
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError>;
 }

@@ -108,6 +108,22 @@ impl Index {
         })
     }
 
+    /// How many events a run has.
+    pub(crate) fn run_count(&self, run: [u8; 16]) -> Result<u64, StoreError> {
+        let (first, mut count) = {
+            let state = self.shared.read();
+            let entries = || state.generations().flat_map(|one| one.of(Scope::Run, run));
+            (entries().next().map(|entry| entry.seq), entries().count() as u64)
+        };
+        let encode = |seq| keys::run_place::encode(run, seq);
+        let range = stored_range(&keys::run_place::prefix(run), Seq::ZERO, first, &encode);
+        self.shared.engine.view().scan(INDEX, &range, Direction::Forward, &mut |_, _| {
+            count += 1;
+            ControlFlow::Continue(())
+        })?;
+        Ok(count)
+    }
+
     /// Up to `limit` places: those of the tables, then those of memory.
     fn merge(
         &self,

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    keys::{KEYSPACES, run_entry::TypeRef},
+    keys::{INDEX_KEYSPACES, run_entry::TypeRef},
     position::Position,
     sample,
     store::StreamSummary,
@@ -147,6 +147,8 @@ fn check_run(index: &Index, model: &Model, run: [u8; 16], after: Seq, limit: usi
         found.iter().map(|one| model.bytes(one)).collect::<Vec<_>>()
     };
     let all = model.wanted(after, limit, |event| event.run == Some(run));
+    let count = model.events.iter().filter(|known| known.event.run == Some(run)).count();
+    assert_eq!(index.run_count(run).unwrap(), count as u64);
     assert_eq!(find(&|_, _| true), all);
     let of_type = find(&|_, event_type| event_type == TypeRef::Tag([1; 8]));
     let is_type = |event: &Indexed| event.run == Some(run) && event.event_type == Type::Tag([1; 8]);
@@ -244,7 +246,7 @@ proptest! {
     fn everything_is_found_wherever_it_is(
         steps in history(), turns in turns(), flush_bytes in prop_oneof![Just(1), Just(600), Just(usize::MAX)],
     ) {
-        check_history(&Engine::in_memory(&KEYSPACES), &steps, &turns, flush_bytes);
+        check_history(&Engine::in_memory(&INDEX_KEYSPACES), &steps, &turns, flush_bytes);
     }
 }
 
@@ -253,10 +255,10 @@ proptest! {
     #[test]
     fn everything_is_found_in_tables_on_disk(steps in history(), turns in turns()) {
         let folder = tempfile::tempdir().unwrap();
-        let engine = Engine::open(&folder.path().join("index"), &KEYSPACES).unwrap();
+        let engine = Engine::open(&folder.path().join("index"), &INDEX_KEYSPACES).unwrap();
         check_history(&engine, &steps, &turns, 600);
         drop(engine);
-        let engine = Engine::open(&folder.path().join("index"), &KEYSPACES).unwrap();
+        let engine = Engine::open(&folder.path().join("index"), &INDEX_KEYSPACES).unwrap();
         let mut model = Model::default();
         steps.iter().take(turns.len()).for_each(|step| drop(model.commit(step)));
         let one = index(&engine, 600);
@@ -268,11 +270,10 @@ proptest! {
 /// A load that a crash cut off before its checkpoint is done again.
 #[test]
 fn entries_without_their_checkpoint_are_loaded_again() {
-    let engine = Engine::in_memory(&KEYSPACES);
+    let engine = Engine::in_memory(&INDEX_KEYSPACES);
     let mut model = Model::default();
     let step = (0, vec![(Some(0), Some(0), 1), (Some(0), None, 0)]);
-    let mut generation = Generation::default();
-    generation.add(model.commit(&step));
+    model.commit(&step);
     engine
         .ingest(keys::TASKS, &mut |put| {
             put(&keys::task_event::encode(hash(3, 0), Seq::new(1)), &model.events[0].record)
@@ -287,10 +288,34 @@ fn entries_without_their_checkpoint_are_loaded_again() {
     check_rest(&one, &model);
 }
 
+/// A commit that is answered with an error is not shown, and what was shown before stays.
+#[test]
+fn after_a_load_that_failed_nothing_more_is_shown() {
+    // Without the keyspace of tasks no load succeeds.
+    let one = index(&Engine::in_memory(&[INDEX]), 1);
+    let mut model = Model::default();
+    let step = (0, vec![(Some(0), Some(0), 1)]);
+    loop {
+        let commit = model.commit(&step);
+        if one.add(commit.clone()).is_err() {
+            assert!(one.add(commit.clone()).is_err(), "it stays so");
+            assert!(one.commit_at(commit.commit.last).unwrap().is_none());
+            break;
+        }
+        assert_eq!(one.end(), model.end());
+    }
+    model.commits.pop();
+    model.events.pop();
+    assert!(!model.commits.is_empty());
+    let places = one.stream_places(hash(1, 0), Seq::ZERO, usize::MAX).unwrap();
+    assert_eq!(places.len(), model.events.len());
+    check_rest(&one, &model);
+}
+
 /// Readers that read while commits move from memory into tables miss nothing and see nothing twice.
 #[test]
 fn readers_see_every_event_once_while_tables_are_made() {
-    let one = Arc::new(index(&Engine::in_memory(&KEYSPACES), 2_000));
+    let one = Arc::new(index(&Engine::in_memory(&INDEX_KEYSPACES), 2_000));
     let mut model = Model::default();
     let commits: Vec<_> = (0..400).map(|_| model.commit(&(0, vec![(Some(0), Some(0), 0); 3]))).collect();
     std::thread::scope(|scope| {

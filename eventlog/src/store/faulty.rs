@@ -8,8 +8,7 @@ use std::sync::{
 use domain::ids::RunHash;
 
 use super::{
-    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, RunExtent, SegmentStore, StoreError,
-    StreamSummary, Tail,
+    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, StoreError, StreamSummary, Tail,
 };
 use crate::{
     append::IdempotencyKey,
@@ -102,8 +101,12 @@ impl LogStore for FaultyStore {
         self.inner.read_run(query)
     }
 
-    fn run_extent(&self, run: RunHash) -> Result<RunExtent, StoreError> {
-        self.inner.run_extent(run)
+    fn run_first(&self, run: RunHash) -> Result<Option<Position>, StoreError> {
+        self.inner.run_first(run)
+    }
+
+    fn run_events(&self, run: RunHash) -> Result<u64, StoreError> {
+        self.inner.run_events(run)
     }
 
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError> {

@@ -10,9 +10,7 @@ use std::{
 
 use domain::ids::RunHash;
 
-use super::{
-    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, RunExtent, StoreError, StreamSummary, Tail,
-};
+use super::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
 use crate::{
     append::IdempotencyKey,
     codec::{DecodeError, record},
@@ -296,8 +294,8 @@ impl LogStore for SegmentStore {
         }
     }
 
-    fn run_extent(&self, run: RunHash) -> Result<RunExtent, StoreError> {
-        let places = self.index.run_places(*run.as_bytes(), Seq::ZERO, usize::MAX, &|_, _| true)?;
+    fn run_first(&self, run: RunHash) -> Result<Option<Position>, StoreError> {
+        let places = self.index.run_places(*run.as_bytes(), Seq::ZERO, 1, &|_, _| true)?;
         let mut first = None;
         let mut note = |record: &[u8]| first = record::position(record);
         match places.first() {
@@ -308,7 +306,11 @@ impl LogStore for SegmentStore {
             })?,
             None => {}
         }
-        Ok(RunExtent { first, events: places.len() as u64 })
+        Ok(first)
+    }
+
+    fn run_events(&self, run: RunHash) -> Result<u64, StoreError> {
+        self.index.run_count(*run.as_bytes())
     }
 
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError> {

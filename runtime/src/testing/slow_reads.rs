@@ -10,9 +10,7 @@ use domain::ids::{RunHash, ThreadId};
 use eventlog::{
     EventLog, IdempotencyKey, Keyring, Options, Position, RecordedEvent, RunQuery, Seq, StreamId,
     StreamSummary,
-    store::{
-        Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, RunExtent, SegmentStore, StoreError, Tail,
-    },
+    store::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, StoreError, Tail},
 };
 
 /// The longest that a read stands still; a test has failed then.
@@ -114,8 +112,12 @@ impl LogStore for SlowReads {
         self.inner.read_run(query)
     }
 
-    fn run_extent(&self, run: RunHash) -> Result<RunExtent, StoreError> {
-        self.inner.run_extent(run)
+    fn run_first(&self, run: RunHash) -> Result<Option<Position>, StoreError> {
+        self.inner.run_first(run)
+    }
+
+    fn run_events(&self, run: RunHash) -> Result<u64, StoreError> {
+        self.inner.run_events(run)
     }
 
     fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError> {
