@@ -10,13 +10,9 @@
 //! Since version 3 the number is in `log/version`. The engine of earlier versions had a file of
 //! that name there, so that a program of that time refuses the folder instead of writing to it.
 
-use std::{
-    fs::{self, File},
-    io::{self, Write as _},
-    path::Path,
-};
+use std::{fs, io, path::Path};
 
-use crate::{engine::EngineError, store::StoreError};
+use crate::{durable, engine::EngineError, store::StoreError};
 
 /// The version that this program writes.
 pub(crate) const FORMAT_VERSION: u32 = 3;
@@ -92,10 +88,5 @@ pub(crate) fn write(log_folder: &Path) -> io::Result<()> {
 
 /// Writes a version.
 pub(crate) fn write_version(log_folder: &Path, version: u32) -> io::Result<()> {
-    let (path, new) = (log_folder.join(VERSION_FILE), log_folder.join("version.new"));
-    let mut file = File::create(&new)?;
-    file.write_all(format!("{TEXT}{version}\n").as_bytes())?;
-    file.sync_all()?;
-    fs::rename(new, path)?;
-    File::open(log_folder)?.sync_all()
+    durable::write_whole(&log_folder.join(VERSION_FILE), format!("{TEXT}{version}\n").as_bytes())
 }

@@ -11,8 +11,8 @@
 //! What a thread says is sealed with keys that can be destroyed (`keyring`, `seal`), so that a thread
 //! is forgotten by forgetting its keys, and the chains go on proving the rest.
 //!
-//! What is on disk is fixed in `keys` (which bytes under which key), `codec` (records), `keyring`
-//! (the key file) and `format` (the version of all).
+//! What is on disk is fixed in `segment` (frames and their files), `codec` (records), `keys` (the
+//! index), `keyring` (the key file), `blob` (large payloads) and `format` (the version of all).
 
 pub mod append;
 pub mod backup;
@@ -23,6 +23,7 @@ mod codec;
 mod condition;
 #[cfg(test)]
 mod conformance;
+mod durable;
 pub mod engine;
 mod erase;
 pub mod export;

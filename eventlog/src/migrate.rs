@@ -14,12 +14,12 @@
 //! The old log itself is never opened, since its engine cuts what it cannot read off its journal.
 
 use std::{
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
 use crate::{
+    durable,
     format::{self, Found},
     open::{self, LOG_FOLDER, OpenError, WATERMARK_FILE, io_error},
     options::Options,
@@ -97,7 +97,7 @@ pub(crate) fn bring_up_to_date(folder: &Path, options: &Options) -> Result<(), O
     drop(old);
     let swap = || {
         fs::rename(&new, &places.migrated)?;
-        sync(folder)?;
+        durable::sync_folder(folder)?;
         fs::rename(&places.log, &places.old)?;
         finish_swap(folder, &places)
     };
@@ -141,8 +141,8 @@ fn make(old: &OldLog, new: &Path) -> Result<(), MigrationError> {
         return Err(MigrationError::Damaged(damage));
     }
     format::write(new)?;
-    sync(&folder)?;
-    Ok(sync(new)?)
+    durable::sync_folder(&folder)?;
+    Ok(durable::sync_folder(new)?)
 }
 
 /// Goes on with a swap where it was left, or throws away what came to nothing.
@@ -150,7 +150,7 @@ fn finish_swap(folder: &Path, places: &Places) -> io::Result<()> {
     let Places { log, migrating, migrated, old } = places;
     if !log.exists() && migrated.exists() {
         fs::rename(migrated, log)?;
-        sync(folder)?;
+        durable::sync_folder(folder)?;
     }
     for rest in [migrating, migrated, old] {
         if rest.exists() && log.exists() {
@@ -158,8 +158,4 @@ fn finish_swap(folder: &Path, places: &Places) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-fn sync(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }

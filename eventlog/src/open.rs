@@ -13,7 +13,6 @@
 //! (`look`), which writes nothing.
 
 use std::{
-    fs::File,
     io,
     path::{Path, PathBuf},
     sync::Arc,
@@ -22,7 +21,7 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    format,
+    durable, format,
     index::Index,
     keyring::{KeyFile, Keyring},
     lock::{Acquired, FolderLock, Holder},
@@ -151,8 +150,7 @@ pub(crate) fn acquire_lock(folder: &Path, now: Timestamp) -> Result<FolderLock, 
 
 /// Makes the names of new files survive power loss.
 fn sync_folder(folder: &Path) -> Result<(), OpenError> {
-    let sync = || File::open(folder)?.sync_all();
-    sync().map_err(io_error("sync the folder", folder))
+    durable::sync_folder(folder).map_err(io_error("sync the folder", folder))
 }
 
 pub(crate) fn io_error(action: &'static str, path: &Path) -> impl Fn(io::Error) -> OpenError {

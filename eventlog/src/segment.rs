@@ -44,7 +44,8 @@ pub(crate) use walk::Walk;
 
 /// The smallest segment: what a new folder costs, twice at most.
 const SEGMENT_BYTES_MIN: u64 = 1024 * 1024;
-/// The largest, unless one frame needs more: what is read at most to find the end of the record.
+/// The largest, unless one frame needs more. To find the end of the record the last one with frames is
+/// read and the one that stands ready, and those since the noted head if that is farther back.
 const SEGMENT_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Ends the names of segments.
 const EXTENSION: &str = "seg";

@@ -14,7 +14,7 @@
 
 use std::{
     fs::{File, OpenOptions},
-    io::{self, Read, Write},
+    io::{self, Read},
     os::unix::fs::FileExt,
     path::Path,
     sync::{
@@ -24,7 +24,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{codec::bytes::Reader, position::Position, store::Head};
+use crate::{codec::bytes::Reader, durable, position::Position, store::Head};
 
 /// How much of the newest history a power loss may take out of the file's sight. Syncing more often
 /// would take the disk from the commits.
@@ -57,7 +57,7 @@ impl Watermark {
     /// Opens the file. One that is not there is made beside its place, so that it is never there in part.
     pub(crate) fn open(path: &Path) -> io::Result<(Self, Noted)> {
         if !path.try_exists()? {
-            create(path)?;
+            durable::write_whole(path, &EMPTY)?;
         }
         // A damaged file stays as it is: it is evidence, and the next look must refuse it, too.
         let mut file = OpenOptions::new().read(true).write(true).open(path)?;
@@ -87,15 +87,6 @@ impl Watermark {
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.file.sync_data()
     }
-}
-
-fn create(path: &Path) -> io::Result<()> {
-    let unfinished = path.with_extension("new");
-    let mut file = File::create(&unfinished)?;
-    file.write_all(&EMPTY)?;
-    file.sync_all()?;
-    std::fs::rename(&unfinished, path)?;
-    path.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
 }
 
 /// The thread that brings notes to the disk. It ends when this is dropped.

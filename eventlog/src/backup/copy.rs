@@ -20,8 +20,8 @@ use super::{
     unfinished::Unfinished,
 };
 use crate::{
-    blob::{self, Blobs},
-    format,
+    blob::{self, Blobs, copy::MayGoOn},
+    durable, format,
     keyring::Keyring,
     segment::{Extent, Segments},
     store::{Head, LogStore as _, SegmentStore, StoreError},
@@ -106,35 +106,29 @@ impl Taking<'_> {
         number: u64,
         progress: &mut Told<'_>,
     ) -> Result<Manifest, BackupError> {
+        let root = files_root(folder, number);
+        if number != FIRST {
+            begin_root(&root)?;
+        }
         let segments = self.store.segments();
+        let begun = Progress { position: from.head.position, head: self.head.position };
         let mut files = Vec::new();
         for (index, extent) in segments.extents().into_iter().enumerate() {
             if extent.first < self.end {
-                files.push(copy_segment(segments, extent, self.end, folder, kept.get(index))?);
+                let kept = kept.get(index);
+                files.push(copy_segment(segments, extent, self.end, folder, kept, &mut || progress(begun))?);
             }
         }
         // The copy is what is proven.
         let record = Segments::open(&folder.join(SEGMENTS_FOLDER)).map_err(StoreError::from)?;
         let proven = prove(&record, from, self.head.position, progress)?;
         let told = Progress { position: self.head.position, head: self.head.position };
-        let root = files_root(folder, number);
-        let copied = match self.threads {
-            Some(from) => Some(copy_thread_files(from, &root, number, &mut || progress(told))?),
-            None => None,
+        let may_go_on: &mut MayGoOn<'_> = &mut || progress(told);
+        let copied = self.threads.map(|from| thread_files::copy(from, &root, may_go_on)).transpose()?;
+        let blob_files = match self.blobs {
+            Some(blobs) => self.copy_blobs(blobs, &record, folder, number, may_go_on)?,
+            None => Vec::new(),
         };
-        let mut blob_files = Vec::new();
-        if let Some(blobs) = self.blobs {
-            blob::copy::copy(blobs.data(), &root).map_err(io_error("copy the blobs to", &root))?;
-            let keyring = self.store.keyring();
-            if let Some(damage) = blob::check::first_damage(&record, self.head.position, keyring, &root)? {
-                return Err(BackupError::LogDamaged(damage));
-            }
-            let names = blob::copy::files(&root).map_err(io_error("list the blobs in", &root))?;
-            let within = files_root(Path::new(""), number);
-            for name in names {
-                blob_files.push(files::describe(folder, &within.join(name).to_string_lossy())?);
-            }
-        }
         // The keys come last: see the module.
         let (master_key, keys) = copy_keys(self.store.keyring(), folder, number)?;
         files.extend(keys);
@@ -156,6 +150,37 @@ impl Taking<'_> {
         manifest.write(folder)?;
         Ok(manifest)
     }
+
+    /// Copies the blobs and proves that those that events name are there and whole.
+    fn copy_blobs(
+        &self,
+        blobs: &Blobs,
+        record: &Segments,
+        folder: &Path,
+        number: u64,
+        may_go_on: &mut MayGoOn<'_>,
+    ) -> Result<Vec<FileEntry>, BackupError> {
+        let root = files_root(folder, number);
+        let copied = blob::copy::copy(blobs.data(), &root, may_go_on);
+        if copied.map_err(io_error("copy the blobs to", &root))?.is_break() {
+            return Err(BackupError::Stopped);
+        }
+        let keyring = self.store.keyring();
+        if let Some(damage) = blob::check::first_damage(record, self.head.position, keyring, &root)? {
+            return Err(BackupError::LogDamaged(damage));
+        }
+        let names = blob::copy::files(&root).map_err(io_error("list the blobs in", &root))?;
+        let within = files_root(Path::new(""), number);
+        names.iter().map(|name| files::describe(folder, &within.join(name).to_string_lossy())).collect()
+    }
+}
+
+/// Makes room for files that are copied anew. What a backup that was cut off left there does not count.
+fn begin_root(root: &Path) -> Result<(), BackupError> {
+    if root.exists() {
+        fs::remove_dir_all(root).map_err(io_error("remove", root))?;
+    }
+    create_folder(root)
 }
 
 /// Copies a segment up to an address, behind what is there of it.
@@ -165,6 +190,7 @@ fn copy_segment(
     end: u64,
     folder: &Path,
     kept: Option<&FileEntry>,
+    may_go_on: &mut MayGoOn<'_>,
 ) -> Result<FileEntry, BackupError> {
     let name = format!("{SEGMENTS_FOLDER}/{:016x}.seg", extent.first);
     let until = end.min(extent.end());
@@ -191,6 +217,9 @@ fn copy_segment(
         }
         file.write_all(buffer.get(..count).unwrap_or_default()).map_err(io_error("write", &path))?;
         at += count as u64;
+        if may_go_on().is_break() {
+            return Err(BackupError::Stopped);
+        }
     }
     file.sync_all().map_err(io_error("write", &path))?;
     sync_folder(&folder.join(SEGMENTS_FOLDER))?;
@@ -231,22 +260,6 @@ fn copy_keys(
     Ok((place, [Some(keys), master].into_iter().flatten()))
 }
 
-/// Copies the files of threads. What an attempt before has left is removed.
-fn copy_thread_files(
-    from: &Path,
-    root: &Path,
-    number: u64,
-    may_go_on: &mut dyn FnMut() -> ControlFlow<()>,
-) -> Result<thread_files::Copied, BackupError> {
-    if number != FIRST {
-        if root.exists() {
-            fs::remove_dir_all(root).map_err(io_error("remove", root))?;
-        }
-        create_folder(root)?;
-    }
-    thread_files::copy(from, root, may_go_on)
-}
-
 /// Removes the keys and the files of threads of the backups before.
 fn remove_others(folder: &Path, number: u64) -> Result<(), BackupError> {
     let remove = |within: &Path| {
@@ -274,7 +287,12 @@ fn remove_others(folder: &Path, number: u64) -> Result<(), BackupError> {
     if list.exists() {
         fs::remove_file(&list).map_err(io_error("remove", &list))?;
     }
-    Ok(())
+    // What is removed stays so after a power loss.
+    [KEYS_FOLDER, FILES_FOLDER]
+        .map(|name| folder.join(name))
+        .iter()
+        .chain([&folder.to_owned()])
+        .try_for_each(|folder| if folder.exists() { sync_folder(folder) } else { Ok(()) })
 }
 
 fn create_folder(folder: &Path) -> Result<(), BackupError> {
@@ -283,5 +301,5 @@ fn create_folder(folder: &Path) -> Result<(), BackupError> {
 }
 
 fn sync_folder(folder: &Path) -> Result<(), BackupError> {
-    fs::File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_error("sync", folder))
+    durable::sync_folder(folder).map_err(io_error("sync", folder))
 }

@@ -38,7 +38,7 @@ pub fn restore(
     write_log(backup, &manifest, &unfinished.folder)?;
     let files = files_root(backup, manifest.number());
     thread_files::restore(&files, &manifest, &unfinished.folder)?;
-    blob::copy::copy(&files, &unfinished.folder).map_err(io_error("copy the blobs from", &files))?;
+    blob::copy::copy_all(&files, &unfinished.folder).map_err(io_error("copy the blobs from", &files))?;
     note_head(&manifest, &unfinished.folder)?;
     let request = VerifyRequest { exported: Some(manifest.head().into()), progress: Some(progress) };
     let report = match verify::verify_folder(&unfinished.folder, options, request) {

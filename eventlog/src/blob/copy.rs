@@ -6,34 +6,51 @@
 use std::{
     collections::HashMap,
     fs::{self, File},
-    io,
+    io::{self, Read as _},
+    ops::ControlFlow,
     os::unix::fs::MetadataExt,
     path::{Component, Path, PathBuf},
 };
 
 use super::place::{self, BLOBS_FOLDER, STAGED_FOLDER};
 
-/// Copies the blobs of one folder (a data folder or a backup) into another, durably.
-pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+/// Bytes that are copied before whoever wants the copy is asked whether it is to go on.
+const PIECE_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Says whether a copy is to go on.
+pub(crate) type MayGoOn<'a> = dyn FnMut() -> ControlFlow<()> + 'a;
+
+/// Copies the blobs of one folder (a data folder or a backup) into another, durably, unless it is told
+/// to stop.
+pub(crate) fn copy(from: &Path, to: &Path, may_go_on: &mut MayGoOn<'_>) -> io::Result<ControlFlow<()>> {
     let (from, to) = (from.join(BLOBS_FOLDER), to.join(BLOBS_FOLDER));
     if !from.exists() {
         // It was made by a version without blobs, or of a log in memory.
-        return Ok(());
+        return Ok(ControlFlow::Continue(()));
     }
     remove_folder(&to)?;
-    let mut copied = HashMap::new();
+    let mut copying = Copying { copied: HashMap::new(), may_go_on };
     // What is staged moves to its place and never back, so it is copied first.
-    copy_folder(&from.join(STAGED_FOLDER), &to.join(STAGED_FOLDER), &mut copied)?;
+    let mut folders = vec![PathBuf::from(STAGED_FOLDER)];
     for thread in place::names_in(&from)?.into_iter().filter(|name| name != STAGED_FOLDER) {
-        for scope in place::names_in(&from.join(&thread))? {
-            let within = Path::new(&thread).join(scope);
-            copy_folder(&from.join(&within), &to.join(&within), &mut copied)?;
+        let scopes = place::names_in(&from.join(&thread))?;
+        folders.extend(scopes.into_iter().map(|scope| Path::new(&thread).join(scope)));
+    }
+    for within in folders {
+        if copying.folder(&from.join(&within), &to.join(&within))?.is_break() {
+            return Ok(ControlFlow::Break(()));
         }
     }
     if to.exists() {
         // One sync for all of it.
         rustix::fs::syncfs(File::open(&to)?)?;
     }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// The same to the end.
+pub(crate) fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
+    let _ = copy(from, to, &mut || ControlFlow::Continue(()))?;
     Ok(())
 }
 
@@ -74,30 +91,48 @@ fn remove_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Copies a folder's files; what is gone when its turn comes is left out. A file that has several
-/// names is copied once.
-fn copy_folder(from: &Path, to: &Path, copied: &mut HashMap<(u64, u64), PathBuf>) -> io::Result<()> {
-    let names = place::names_in(from)?;
-    if !names.is_empty() {
-        place::create_folder(to)?;
-    }
-    for name in names {
-        let target = to.join(&name);
-        match copy_file(&from.join(name), &target, copied) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => place::remove_file(&target)?,
-            done => done?,
-        }
-    }
-    Ok(())
+/// A copy under way.
+struct Copying<'a> {
+    /// Where files that have several names were copied to.
+    copied: HashMap<(u64, u64), PathBuf>,
+    may_go_on: &'a mut MayGoOn<'a>,
 }
 
-fn copy_file(from: &Path, to: &Path, copied: &mut HashMap<(u64, u64), PathBuf>) -> io::Result<()> {
-    let found = fs::metadata(from)?;
-    let known = copied.get(&(found.dev(), found.ino())).filter(|_| found.nlink() > 1);
-    if known.is_some_and(|known| fs::hard_link(known, to).is_ok()) {
-        return Ok(());
+impl Copying<'_> {
+    /// Copies a folder's files; what is gone when its turn comes is left out.
+    fn folder(&mut self, from: &Path, to: &Path) -> io::Result<ControlFlow<()>> {
+        let names = place::names_in(from)?;
+        if !names.is_empty() {
+            place::create_folder(to)?;
+        }
+        for name in names {
+            let target = to.join(&name);
+            match self.file(&from.join(name), &target) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => place::remove_file(&target)?,
+                Ok(ControlFlow::Break(())) => return Ok(ControlFlow::Break(())),
+                done => drop(done?),
+            }
+        }
+        Ok(ControlFlow::Continue(()))
     }
-    fs::copy(from, to)?;
-    copied.insert((found.dev(), found.ino()), to.to_owned());
-    Ok(())
+
+    /// Copies a file. One that has several names is copied once.
+    fn file(&mut self, from: &Path, to: &Path) -> io::Result<ControlFlow<()>> {
+        let found = fs::metadata(from)?;
+        let inode = (found.dev(), found.ino());
+        if self.copied.get(&inode).is_some_and(|known| fs::hard_link(known, to).is_ok()) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let (source, mut file) = (File::open(from)?, File::create(to)?);
+        file.set_permissions(found.permissions())?;
+        while io::copy(&mut (&source).take(PIECE_BYTES), &mut file)? > 0 {
+            if (self.may_go_on)().is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        if found.nlink() > 1 {
+            self.copied.insert(inode, to.to_owned());
+        }
+        Ok(ControlFlow::Continue(()))
+    }
 }

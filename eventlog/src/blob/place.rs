@@ -3,7 +3,7 @@
 use std::{
     ffi::OsStr,
     fmt,
-    fs::{self, DirBuilder, File},
+    fs::{self, DirBuilder},
     io,
     os::unix::fs::DirBuilderExt,
     path::{Path, PathBuf},
@@ -97,11 +97,6 @@ pub(super) fn key_beside(blob: &Path) -> PathBuf {
 
 pub(super) fn create_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(OWNER_ONLY).create(folder)
-}
-
-/// Brings the names in a folder to the disk.
-pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
-    File::open(folder)?.sync_all()
 }
 
 /// The names in a folder, none if it is not there.

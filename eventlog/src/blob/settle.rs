@@ -12,6 +12,7 @@ use super::{
     store::{self, Staged, StagedBlob},
 };
 use crate::{
+    durable,
     keyring::{Found, Keyring},
     open::OpenError,
     position::Seq,
@@ -30,7 +31,7 @@ impl Blobs {
         let failed =
             |source| OpenError::Io { action: "open the blobs in", path: place.root().to_owned(), source };
         place::create_folder(&place.staged_folder()).map_err(failed)?;
-        place::sync_folder(folder).map_err(failed)?;
+        durable::sync_folder(folder).map_err(failed)?;
         let keyring = Arc::clone(store.keyring());
         let mut staged = Staged::new();
         for (blob, header) in staged_in(&place, &keyring, AndRemove::Unfinished).map_err(failed)? {

@@ -11,7 +11,7 @@ use super::{
     header::HEADER_BYTES,
     place::{self, Place},
 };
-use crate::secret;
+use crate::{durable, secret};
 
 /// Removed when it is dropped, unless it was kept.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl StagedFile {
         self.file.write_all_at(header, 0)?;
         self.file.sync_all()?;
         if let Some(folder) = self.path.parent() {
-            place::sync_folder(folder)?;
+            durable::sync_folder(folder)?;
         }
         self.is_kept = true;
         Ok(place::name_of(&self.path).to_owned())

@@ -24,6 +24,7 @@ use super::{
     staged_file::{self, StagedFile},
 };
 use crate::{
+    durable,
     keyring::{self, Keyring, ScopeId},
     recorded::RecordedEvent,
     sealer,
@@ -195,7 +196,7 @@ impl Blobs {
             let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&key)?;
             file.write_all(&header.seal(scope_key, &self.keyring.next_nonce()))?;
             file.sync_all()?;
-            place::sync_folder(&self.place.staged_folder())
+            durable::sync_folder(&self.place.staged_folder())
         };
         let made = make();
         if made.is_err() {
@@ -286,6 +287,17 @@ impl Blobs {
     /// is harmless.
     pub(crate) fn erase(&self, thread_id: &ThreadId, run: Option<RunHash>) -> io::Result<()> {
         let (thread, scope) = (sealer::thread_scope(thread_id), run.map(sealer::hashed_scope));
+        self.erase_staged(thread, scope)?;
+        // The keys are gone, so that nothing comes here again: others need not wait for this.
+        let folder = scope.map_or_else(|| self.place.thread(thread), |scope| self.place.scope(thread, scope));
+        match fs::remove_dir_all(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            removed => removed?,
+        }
+        folder.parent().map_or(Ok(()), durable::sync_folder)
+    }
+
+    fn erase_staged(&self, thread: ScopeId, scope: Option<ScopeId>) -> io::Result<()> {
         let mut staged = self.staged();
         let is_meant = |blob: &StagedBlob| scope.is_none_or(|scope| scope == blob.scope);
         for ((_, _), blobs) in staged.iter_mut().filter(|((of, _), _)| *of == thread) {
@@ -295,12 +307,7 @@ impl Blobs {
             blobs.retain(|blob| !is_meant(blob));
         }
         staged.retain(|_, blobs| !blobs.is_empty());
-        let folder = scope.map_or_else(|| self.place.thread(thread), |scope| self.place.scope(thread, scope));
-        match fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            removed => removed?,
-        }
-        folder.parent().map_or(Ok(()), place::sync_folder)
+        Ok(())
     }
 
     pub(super) fn staged(&self) -> MutexGuard<'_, Staged> {

@@ -103,7 +103,7 @@ fn fill(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ExportError> {
     put_keys(folder, export, master_key)?;
-    blob::copy::copy(export, folder).map_err(io_error("copy the blobs from", export))?;
+    blob::copy::copy_all(export, folder).map_err(io_error("copy the blobs from", export))?;
     write_log(folder, export, manifest, options, progress)?;
     let request = VerifyRequest { exported: Some(manifest.head()), progress: Some(progress) };
     let report = match verify::verify_folder(folder, options, request) {

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     ReplayError,
     backup::FileEntry,
-    blob,
+    blob::{self, copy::MayGoOn},
     chain::{self, Hash},
     format,
     log::EventLog,
@@ -145,7 +145,8 @@ impl<'a> Making<'a> {
         // The keys come last, so that none is missing that an event needs.
         let mut blobs = Vec::new();
         if filter.is_empty() {
-            blobs = copy_blobs(log, head.position, &place.folder)?;
+            let reached = Progress { position: head.position, head: head.position };
+            blobs = copy_blobs(log, head.position, &place.folder, &mut || (request.progress)(reached))?;
             files.extend(copy_keys(log, &place.folder)?);
         }
         if is_any_erased(log, &opened) {
@@ -250,9 +251,17 @@ fn is_any_erased(log: &EventLog, opened: &HashMap<StreamId, HashSet<Option<RunId
 
 /// Copies the blobs of a log that has a folder, sealed as they are. One that an event names and that is
 /// not whole ends the export.
-fn copy_blobs(log: &EventLog, head: Position, folder: &Path) -> Result<Vec<FileEntry>, ExportError> {
+fn copy_blobs(
+    log: &EventLog,
+    head: Position,
+    folder: &Path,
+    may_go_on: &mut MayGoOn<'_>,
+) -> Result<Vec<FileEntry>, ExportError> {
     let Some(blobs) = log.blobs() else { return Ok(Vec::new()) };
-    blob::copy::copy(blobs.data(), folder).map_err(io_error("copy the blobs to", folder))?;
+    let copied = blob::copy::copy(blobs.data(), folder, may_go_on);
+    if copied.map_err(io_error("copy the blobs to", folder))?.is_break() {
+        return Err(ExportError::Stopped);
+    }
     if let Some(damage) = log.first_damaged_blob(head, folder)? {
         return Err(ExportError::BlobDamaged(damage));
     }

@@ -3,13 +3,13 @@
 //! A signature says that whoever has the key made exactly this export. That the key is the right
 //! one must be known from elsewhere: give the public key to whoever checks exports, once.
 
-use std::{fmt, fs, io, io::Write as _, os::unix::fs::OpenOptionsExt as _, path::Path, str::FromStr};
+use std::{fmt, fs, io, path::Path, str::FromStr};
 
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
 use serde::{Deserialize, Serialize};
 
-use super::{ExportError, SIGNATURE_FILE, SIGNING_KEY_FILE, io_error, output::OWNER_ONLY};
-use crate::secret::SecretKey;
+use super::{ExportError, SIGNATURE_FILE, SIGNING_KEY_FILE, io_error};
+use crate::{durable, secret::SecretKey};
 
 /// The name of the algorithm in the signature's file.
 const ALGORITHM: &str = "Ed25519";
@@ -90,11 +90,8 @@ fn create(path: &Path) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let key = SecretKey::random()?;
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(path)?;
-    file.write_all(key.to_hex().as_bytes())?;
-    file.write_all(b"\n")?;
-    file.sync_all()
+    let text = [SecretKey::random()?.to_hex().as_bytes(), b"\n"].concat();
+    durable::write_whole(path, &zeroize::Zeroizing::new(text))
 }
 
 /// Whether the file beside the manifest has a signature of it by this key.

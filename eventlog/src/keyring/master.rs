@@ -5,20 +5,17 @@
 //! always does is make a destroyed key unrecoverable. Kept elsewhere, a stolen folder is unreadable.
 
 use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
+    fs, io,
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
 };
 
 use crate::{
+    durable,
     open::OpenError,
     secret::{InvalidKey, SecretKey},
 };
 
-/// Ends the name of a key that is being made.
-const UNFINISHED: &str = "new";
-const OWNER_ONLY: u32 = 0o600;
 const OTHERS: u32 = 0o077;
 
 /// Where the master key comes from.
@@ -94,17 +91,8 @@ fn read(path: &Path) -> Result<SecretKey, OpenError> {
 fn create(path: &Path) -> Result<SecretKey, OpenError> {
     let make = || -> io::Result<SecretKey> {
         let key = SecretKey::random()?;
-        let unfinished = path.with_extension(UNFINISHED);
-        // What a crash left there is no key.
-        match fs::remove_file(&unfinished) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(OWNER_ONLY).open(&unfinished)?;
-        file.write_all(key.to_hex().as_bytes())?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&unfinished, path)?;
+        let text = [key.to_hex().as_bytes(), b"\n"].concat();
+        durable::write_whole(path, &zeroize::Zeroizing::new(text))?;
         Ok(key)
     };
     make().map_err(|source| OpenError::Io { action: "create the master key", path: path.to_owned(), source })

@@ -1,13 +1,13 @@
 //! The one look at a folder that opening, verifying, inspecting and repairing begin with.
 
 use std::{
-    fs::{self, File},
     io,
     path::{Path, PathBuf},
 };
 
 use super::{LOG_FOLDER, OpenError, WATERMARK_FILE, io_error, segments_folder};
 use crate::{
+    durable,
     format::{self, Found},
     migrate,
     position::Position,
@@ -140,9 +140,7 @@ impl Look {
             end.extend(piece.iter().take(bytes.saturating_sub(end.len())));
         };
         self.segments.visit(self.survey.end, &mut buffer, &mut keep).map_err(io::Error::other)?;
-        fs::write(to, end)?;
-        File::open(to)?.sync_all()?;
-        to.parent().map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+        durable::write_whole(to, &end)
     }
 }
 

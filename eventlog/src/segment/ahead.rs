@@ -1,7 +1,7 @@
 //! Making the next segment while the present one is written to.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
     sync::mpsc::{self, Receiver, SyncSender},
@@ -11,6 +11,7 @@ use std::{
 use domain::causes::with_causes;
 
 use super::{Extent, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN, SegmentError, ZEROS, io_error, name};
+use crate::durable;
 
 /// Zeros that are written between two syncs, so that they do not all reach the disk at once, before
 /// the commits of others.
@@ -106,8 +107,7 @@ fn make(folder: &Path, extent: Extent) -> Result<Extent, SegmentError> {
             }
         }
         file.sync_all()?;
-        fs::rename(&unfinished, &path)?;
-        File::open(folder)?.sync_all()
+        durable::move_to(&unfinished, &path)
     };
     write().map_err(io_error("make the segment", &path))?;
     Ok(extent)

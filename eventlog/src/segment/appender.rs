@@ -4,7 +4,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io,
     os::unix::fs::FileExt,
-    sync::{Arc, PoisonError},
+    sync::PoisonError,
 };
 
 use super::{
@@ -27,7 +27,7 @@ pub(crate) struct Appender {
 
 struct Open {
     extent: Extent,
-    file: Arc<File>,
+    file: File,
 }
 
 impl Appender {
@@ -153,7 +153,7 @@ impl Appender {
         let (path, _) = self.segments.place_of(extent.first);
         debug_assert!(path.ends_with(name(extent.first)), "a segment has its own file");
         let file = OpenOptions::new().write(true).open(&path).map_err(io_error("open", &path))?;
-        Ok(Open { extent, file: Arc::new(file) })
+        Ok(Open { extent, file })
     }
 }
 

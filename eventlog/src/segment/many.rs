@@ -8,7 +8,7 @@ const GAP_BYTES: u64 = 16 * 1024;
 /// Read together at most.
 const RUN_BYTES_MAX: u64 = 1024 * 1024;
 
-/// Is shown the bytes of a record, and its place in the list. False ends the reading.
+/// Is shown the bytes of a record, and its place in the list. An error ends the reading.
 pub(crate) type Shown<'a, E> = dyn FnMut(usize, &[u8]) -> Result<(), E> + 'a;
 
 impl Segments {

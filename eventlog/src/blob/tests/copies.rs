@@ -67,6 +67,31 @@ async fn a_backup_that_lost_a_blob_is_not_restored() {
     assert!(verify_folder(&data, &sample::options(), VerifyRequest::default()).is_err());
 }
 
+#[tokio::test]
+async fn a_backup_may_be_stopped_at_any_piece() {
+    let world = World::new().await;
+    for run in ["a", "b"] {
+        world.keep("t", run, &noise(1_000 + run.len())).await;
+    }
+    let target = world.folder.path().join("backup");
+    for stop_at in 0.. {
+        let mut calls = 0;
+        let progress: &mut dyn FnMut(_) -> _ = &mut |_| {
+            calls += 1;
+            if calls > stop_at { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let request = BackupRequest { taken_at: sample::time(), threads: None, progress };
+        match world.log.back_up(&target, request) {
+            Err(stopped) => {
+                assert!(matches!(stopped, BackupError::Stopped), "{stopped:?}");
+                assert!(!target.exists());
+            }
+            // The segment, the commits and the files of blobs were asked about.
+            Ok(_) => return assert!(stop_at >= 5, "{stop_at}"),
+        }
+    }
+}
+
 /// What lacks a blob is no copy, and does not take the place of one that has it.
 #[tokio::test]
 async fn a_log_that_lost_a_blob_is_not_backed_up_and_the_backup_before_stays() {
@@ -74,7 +99,10 @@ async fn a_log_that_lost_a_blob_is_not_backed_up_and_the_backup_before_stays() {
     world.keep("t", "a", &noise(1_000)).await;
     let at = |name: &str| world.folder.path().join(name);
     back_up(&world.log, &at("backup"));
+    // What a second backup that was cut off had copied.
+    fs::create_dir_all(at("backup/files/2/threads")).unwrap();
     back_up(&world.log, &at("backup"));
+    assert!(!at("backup/files/2/threads").exists());
     assert!(!at("backup/blobs").exists(), "those of the first backup are gone");
     let thread = Place::in_data(world.folder.path()).thread(scope("t", "").thread());
     fs::remove_dir_all(thread).unwrap();

@@ -5,12 +5,11 @@
 
 use std::{
     ffi::OsString,
-    fs::{self, File},
-    io,
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use crate::engine::EngineError;
+use crate::{durable, engine::EngineError};
 
 /// Ends the name of a folder that is being made. What a crash left of one is thrown away: nothing
 /// was ever kept in it.
@@ -30,8 +29,7 @@ pub(super) fn ensure(
     remove(&unfinished).map_err(failed)?;
     make(&unfinished)?;
     // An empty folder in its place is replaced.
-    fs::rename(&unfinished, folder).map_err(failed)?;
-    folder.parent().map_or(Ok(()), sync).map_err(failed)
+    durable::move_to(&unfinished, folder).map_err(failed)
 }
 
 fn beside(folder: &Path) -> PathBuf {
@@ -53,10 +51,4 @@ fn remove(folder: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }
-}
-
-/// A name is durable once its folder is synced. A relative path of one part is in the working folder.
-fn sync(folder: &Path) -> io::Result<()> {
-    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-    File::open(folder)?.sync_all()
 }
