@@ -27,7 +27,7 @@ pub(crate) enum Exit {
 /// A failure that knows its exit code, and often what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Failure {
-    exit: Exit,
+    pub(crate) exit: Exit,
     message: String,
     hint: Option<String>,
 }
@@ -148,6 +148,7 @@ fn exit_of_export(error: &ExportError) -> Option<Exit> {
         ExportError::Io { .. }
         | ExportError::Read(_)
         | ExportError::LogDamaged(_)
+        | ExportError::BlobDamaged(_)
         | ExportError::Stopped
         | ExportError::Unwritable { .. }
         | ExportError::Unreadable { .. }

@@ -3,11 +3,12 @@
 
 use std::time::Duration;
 
+use contracts::wire::problem::ProblemCode;
 use futures::future::BoxFuture;
 use reqwest::Response;
 use tokio::time::Instant;
 
-use crate::failure::{Exit, exit_of};
+use crate::failure::{Exit, Failure, exit_of, exit_of_problem};
 
 /// A frame that is not complete within this is not one of ours: an event's body has 8 MiB at most.
 const FRAME_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -47,6 +48,22 @@ enum Link {
 struct Lost {
     since: Instant,
     wait: Duration,
+}
+
+/// Why a server ends a stream, with the exit code of its kind.
+pub(crate) fn refusal(data: &str) -> Failure {
+    /// The data of a frame `error`.
+    #[derive(serde::Deserialize)]
+    struct Ended {
+        name: ProblemCode,
+        message: String,
+    }
+    match serde_json::from_str::<Ended>(data) {
+        Ok(Ended { name, message }) => {
+            Failure::new(exit_of_problem(name), format!("the server cannot go on: {message}"))
+        }
+        Err(_) => Failure::new(Exit::Failed, format!("the server cannot go on: {data}")),
+    }
 }
 
 /// What was read.

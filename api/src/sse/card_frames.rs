@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
+use contracts::wire::problem::ProblemCode;
 use domain::causes::with_causes;
 use eventlog::ReadError;
 use jiff::Timestamp;
@@ -66,7 +67,7 @@ impl CardFrames {
                     self.waiting = Some((state, due));
                 }
                 Next::State(Ok(None)) if self.replay.is_erased() => {
-                    return Some(self.failed("the run was erased"));
+                    return Some(self.failed(ProblemCode::Unavailable, "the run was erased"));
                 }
                 Next::State(Ok(None)) => {
                     self.stage = Stage::Over;
@@ -75,13 +76,16 @@ impl CardFrames {
                 Next::State(Err(error)) => {
                     let message = with_causes(&error);
                     tracing::error!(error = %message, "a replay cannot read the log");
-                    return Some(self.failed(&message));
+                    return Some(self.failed(frame::code_of(&error), &message));
                 }
                 Next::Due => {
                     let (state, _) = self.waiting.take()?;
                     let card = convert::card::to_wire(state.card);
                     let shown = frame::card(state.position, &card);
-                    return Some(shown.unwrap_or_else(|_| self.failed("a card cannot be shown")));
+                    return Some(
+                        shown
+                            .unwrap_or_else(|_| self.failed(ProblemCode::Internal, "a card cannot be shown")),
+                    );
                 }
                 Next::Silence => return Some(frame::heartbeat()),
                 Next::Stop => {
@@ -118,9 +122,9 @@ impl CardFrames {
         began + self.pace.between(from, state.at)
     }
 
-    fn failed(&mut self, message: &str) -> Bytes {
+    fn failed(&mut self, code: ProblemCode, message: &str) -> Bytes {
         self.stage = Stage::Over;
-        frame::error(message)
+        frame::error(code, message)
     }
 }
 

@@ -1,7 +1,7 @@
 //! One frame as bytes.
 
 use axum::body::Bytes;
-use contracts::wire::card::Card;
+use contracts::wire::{card::Card, problem::ProblemCode};
 use domain::ids::{DelegationId, RunId, ThreadId};
 use eventlog::{Position, RecordedEvent};
 use serde_json::json;
@@ -24,9 +24,14 @@ pub(super) fn end() -> Bytes {
     frame("end", "null")
 }
 
-/// The stream failed and closes; resuming it may work.
-pub(super) fn error(message: &str) -> Bytes {
-    frame("error", &json!({"message": message, "name": "unavailable"}).to_string())
+/// The stream failed and closes; resuming it may work if the code says that something is unavailable.
+pub(super) fn error(code: ProblemCode, message: &str) -> Bytes {
+    frame("error", &json!({"message": message, "name": code.as_str()}).to_string())
+}
+
+/// Whether reading failed for now, or because what is stored is not what was written.
+pub(super) fn code_of(error: &(dyn std::error::Error + 'static)) -> ProblemCode {
+    if eventlog::is_damage(error) { ProblemCode::Integrity } else { ProblemCode::Unavailable }
 }
 
 /// A comment: nothing to read, but bytes on the wire.
@@ -88,6 +93,9 @@ mod tests {
         let expected = "event: metadata\ndata: {\"run_id\":\"r\",\"thread_id\":\"t\"}\n\n";
         assert_eq!(metadata(&thread_id, &run_id), expected);
         assert_eq!(end(), "event: end\ndata: null\n\n");
-        assert_eq!(error("gone"), "event: error\ndata: {\"message\":\"gone\",\"name\":\"unavailable\"}\n\n");
+        assert_eq!(
+            error(ProblemCode::Unavailable, "gone"),
+            "event: error\ndata: {\"message\":\"gone\",\"name\":\"unavailable\"}\n\n"
+        );
     }
 }

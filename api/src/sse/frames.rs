@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Bytes;
+use contracts::wire::problem::ProblemCode;
 use domain::causes::with_causes;
 use eventlog::{ReadError, RecordedEvent};
 use tokio::{sync::OwnedSemaphorePermit, time::Instant};
@@ -106,25 +107,28 @@ impl Frames {
                 self.stage = Stage::Over;
                 None
             }
-            Next::Erased => Some(self.failed("the run was erased")),
+            Next::Erased => Some(self.failed(ProblemCode::Unavailable, "the run was erased")),
             Next::Event(Ok(event)) => {
                 if run_feed::is_terminal(&event) {
                     self.stage = Stage::End;
                 }
-                Some(frame::event(&event).unwrap_or_else(|_| self.failed("an event cannot be shown")))
+                Some(
+                    frame::event(&event)
+                        .unwrap_or_else(|_| self.failed(ProblemCode::Internal, "an event cannot be shown")),
+                )
             }
             Next::Event(Err(error)) => {
                 let message = with_causes(&error);
                 tracing::error!(error = %message, run_id = %self.feed.run_id, "a stream cannot read the log");
-                Some(self.failed(&message))
+                Some(self.failed(frame::code_of(&error), &message))
             }
         }
     }
 
-    fn failed(&mut self, message: &str) -> Bytes {
+    fn failed(&mut self, code: ProblemCode, message: &str) -> Bytes {
         CancelOnDrop::disarm(self.opening.on_disconnect.take());
         self.stage = Stage::Over;
-        frame::error(message)
+        frame::error(code, message)
     }
 }
 

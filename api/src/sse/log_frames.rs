@@ -3,6 +3,7 @@
 use std::{collections::VecDeque, time::Duration};
 
 use axum::body::Bytes;
+use contracts::wire::problem::ProblemCode;
 use domain::{causes::with_causes, ids::DelegationId};
 use eventlog::{EventLog, Position, ReadError, RecordedEvent, SubscribeFrom, Subscription};
 use tokio::time::Instant;
@@ -74,7 +75,11 @@ impl LogFrames {
                 self.position = event.position;
                 if self.is_wanted(&event) {
                     let shown = frame::event(&event);
-                    return Some(shown.unwrap_or_else(|_| self.failed("an event cannot be shown")));
+                    return Some(
+                        shown.unwrap_or_else(|_| {
+                            self.failed(ProblemCode::Internal, "an event cannot be shown")
+                        }),
+                    );
                 }
             }
             match self.wait().await {
@@ -82,7 +87,7 @@ impl LogFrames {
                 Next::Page(Err(error)) => {
                     let message = with_causes(&error);
                     tracing::error!(error = %message, "a stream cannot read the log");
-                    return Some(self.failed(&message));
+                    return Some(self.failed(frame::code_of(&error), &message));
                 }
                 Next::Silence => return Some(frame::heartbeat_at(self.position)),
                 Next::Stop => {
@@ -112,9 +117,9 @@ impl LogFrames {
             && self.filter.admits(event)
     }
 
-    fn failed(&mut self, message: &str) -> Bytes {
+    fn failed(&mut self, code: ProblemCode, message: &str) -> Bytes {
         self.stage = Stage::Over;
-        frame::error(message)
+        frame::error(code, message)
     }
 }
 

@@ -22,16 +22,26 @@ use crate::{
 /// Means that no commit fails.
 const NEVER: u64 = u64::MAX;
 
+/// Is told of a read of a stream after a seq before it is done, and may let it wait.
+type BeforeRead = dyn Fn(&StreamId, Seq) + Send + Sync;
+
 /// Passes everything on to another backend, except the commits that are to fail.
 pub struct FaultyStore {
     inner: Arc<dyn LogStore>,
     commits_until_fault: AtomicU64,
+    before_read: Option<Box<BeforeRead>>,
 }
 
 impl FaultyStore {
     /// Wraps a backend; nothing fails yet.
     pub fn new(inner: Arc<dyn LogStore>) -> Self {
-        Self { inner, commits_until_fault: AtomicU64::new(NEVER) }
+        Self { inner, commits_until_fault: AtomicU64::new(NEVER), before_read: None }
+    }
+
+    /// The same, and each read of a stream comes by here first.
+    #[must_use]
+    pub fn reading_after(self, before_read: impl Fn(&StreamId, Seq) + Send + Sync + 'static) -> Self {
+        Self { before_read: Some(Box::new(before_read)), ..self }
     }
 
     /// Lets this many commits through, and fails every one after them.
@@ -94,6 +104,9 @@ impl LogStore for FaultyStore {
         after: Seq,
         limit: usize,
     ) -> Result<Vec<RecordedEvent>, StoreError> {
+        if let Some(before_read) = &self.before_read {
+            before_read(stream, after);
+        }
         self.inner.read_stream(stream, after, limit)
     }
 

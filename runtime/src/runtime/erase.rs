@@ -16,6 +16,8 @@ use domain::{
 pub use self::again::enforce;
 use self::job::Job;
 pub(super) use self::job::Jobs;
+#[cfg(test)]
+pub(super) use self::job::destroy_keys;
 pub(super) use self::request::Target;
 use super::Runtime;
 use crate::{

@@ -6,19 +6,18 @@ use std::{
     time::Duration,
 };
 
-use domain::ids::{RunHash, ThreadId};
+use domain::ids::ThreadId;
 use eventlog::{
-    EventLog, IdempotencyKey, Keyring, Options, Position, RecordedEvent, RunQuery, Seq, StreamId,
-    StreamSummary,
-    store::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, StoreError, Tail},
+    EventLog, Options, StreamId,
+    store::{FaultyStore, LogStore, SegmentStore},
 };
 
 /// The longest that a read stands still; a test has failed then.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
-/// Passes everything on to a store in memory, except reads of threads that are held.
+/// Which threads are held.
+#[derive(Default)]
 pub(crate) struct SlowReads {
-    inner: SegmentStore,
     held: Mutex<HashSet<StreamId>>,
     /// Reads that stand still now.
     waiting: Mutex<usize>,
@@ -28,14 +27,18 @@ pub(crate) struct SlowReads {
 impl SlowReads {
     /// A log whose reads are as fast as any.
     pub(crate) fn log() -> (Arc<Self>, EventLog) {
-        let store = Arc::new(Self {
-            inner: SegmentStore::in_memory(),
-            held: Mutex::default(),
-            waiting: Mutex::default(),
-            changed: Condvar::new(),
+        let (reads, store) = (Arc::new(Self::default()), Arc::new(SegmentStore::in_memory()));
+        let (passing, tails) = (Arc::clone(&reads), Arc::clone(&store));
+        let store = FaultyStore::new(store).reading_after(move |stream, after| {
+            // The log's writer looks behind the end and at the last event; those who read a thread begin
+            // at its beginning.
+            let tail = tails.tail(stream).unwrap();
+            if tail.is_some_and(|tail| after.next() < tail.seq) {
+                passing.pass(stream);
+            }
         });
-        let log = EventLog::with_store(store.clone(), Options::default()).unwrap();
-        (store, log)
+        let log = EventLog::with_store(Arc::new(store), Options::default()).unwrap();
+        (reads, log)
     }
 
     pub(crate) fn hold(&self, thread_id: &ThreadId) {
@@ -59,68 +62,5 @@ impl SlowReads {
             drop(self.changed.wait_timeout_while(held, STILL_MAX, |held| held.contains(stream)).unwrap());
             *self.waiting.lock().unwrap() -= 1;
         }
-    }
-}
-
-impl LogStore for SlowReads {
-    fn keyring(&self) -> &Arc<Keyring> {
-        self.inner.keyring()
-    }
-
-    fn head(&self) -> Result<Head, StoreError> {
-        self.inner.head()
-    }
-
-    fn commit_at(&self, last: Position) -> Result<Option<Commit>, StoreError> {
-        self.inner.commit_at(last)
-    }
-
-    fn commit(&self, group: CommitGroup) -> Result<(), StoreError> {
-        self.inner.commit(group)
-    }
-
-    fn tail(&self, stream: &StreamId) -> Result<Option<Tail>, StoreError> {
-        self.inner.tail(stream)
-    }
-
-    fn key_use(&self, stream: &StreamId, key: &IdempotencyKey) -> Result<Option<KeyUse>, StoreError> {
-        self.inner.key_use(stream, key)
-    }
-
-    fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError> {
-        self.inner.read_all(after, limit)
-    }
-
-    fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError> {
-        self.inner.replay(after, limit, visit)
-    }
-
-    fn read_stream(
-        &self,
-        stream: &StreamId,
-        after: Seq,
-        limit: usize,
-    ) -> Result<Vec<RecordedEvent>, StoreError> {
-        // The log's writer looks behind the end; those who read a thread begin before it.
-        if self.inner.tail(stream)?.is_some_and(|tail| after < tail.seq) {
-            self.pass(stream);
-        }
-        self.inner.read_stream(stream, after, limit)
-    }
-
-    fn read_run(&self, query: &RunQuery) -> Result<Vec<RecordedEvent>, StoreError> {
-        self.inner.read_run(query)
-    }
-
-    fn run_first(&self, run: RunHash) -> Result<Option<Position>, StoreError> {
-        self.inner.run_first(run)
-    }
-
-    fn run_events(&self, run: RunHash) -> Result<u64, StoreError> {
-        self.inner.run_events(run)
-    }
-
-    fn streams(&self, after: Option<&StreamId>, limit: usize) -> Result<Vec<StreamSummary>, StoreError> {
-        self.inner.streams(after, limit)
     }
 }

@@ -163,10 +163,11 @@ fn instant(text: &str) -> Result<Timestamp, &'static str> {
     after_help = "Examples:\n  remit doctor\n  remit doctor --repair            shows what would be cut, and asks\n  \
                         remit doctor --repair --yes      for scripts\n\nOnly a torn end of the record that was \
                         never acknowledged is ever cut, and a copy of it is kept. Then the index is made anew from \
-                        the record. Nothing else is changed."
+                        the record, and keys that an older copy of the key file brought back of what was erased are \
+                        destroyed again. Nothing else is changed."
 )]
 pub(crate) struct DoctorArguments {
-    /// Cut a torn end off the record, and make the index anew
+    /// Cut a torn end off the record, make the index anew, and destroy revived keys again
     #[arg(long)]
     pub(crate) repair: bool,
     /// Cut without asking

@@ -96,6 +96,8 @@ async fn measure<T: Send + 'static>(
         | BenchError::Append(_)
         | BenchError::Read(_)
         | BenchError::Replay(_)
+        | BenchError::Verify(_)
+        | BenchError::Damaged(_)
         | BenchError::Io { .. } => anyhow::Error::new(error).context("could not measure"),
     })
 }

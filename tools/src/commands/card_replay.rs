@@ -18,7 +18,7 @@ use crate::{
     render::{self, replay::Redraw},
     select::SelectedTask,
     source::{Server, Source},
-    sse_client::{Heard, SseClient, field},
+    sse_client::{self, Heard, SseClient, field},
 };
 
 /// Shows the states of a card as they happened, until its end or Ctrl-C.
@@ -98,9 +98,7 @@ async fn remote(
                     screen.show(&card)?;
                 }
                 (Some("end"), _) => return Ok(()),
-                (Some("error"), Some(data)) => {
-                    return Err(Failure::new(Exit::Failed, format!("the server cannot go on: {data}")).into());
-                }
+                (Some("error"), Some(data)) => return Err(sse_client::refusal(data).into()),
                 (Some(_) | None, _) => {}
             },
         }

@@ -15,7 +15,7 @@ use crate::{
     output::Output,
     render, select,
     source::{Server, Source, record},
-    sse_client::{Heard, SseClient, field},
+    sse_client::{self, Heard, SseClient, field},
 };
 
 /// Events that are read at once from a folder.
@@ -138,7 +138,12 @@ impl Printer<'_> {
                 Ok(())
             }
             (Some("error"), Some(data)) => {
-                self.output.warn(&format!("the server cannot go on: {data}"));
+                let refusal = sse_client::refusal(data);
+                // Damage is there the next time, too.
+                if refusal.exit == Exit::Integrity {
+                    return Err(refusal.into());
+                }
+                self.output.warn(&refusal.to_string());
                 Ok(())
             }
             (Some(_), Some(data)) => {

@@ -201,6 +201,7 @@ mod tests {
                 hash: [1; 32],
             }],
             files: vec![FileEntry { name: "events.jsonl".into(), bytes: 1_300_000, blake3: [0; 32] }],
+            blobs: Vec::new(),
             public_key: "5c".repeat(32).parse().unwrap(),
         }
     }

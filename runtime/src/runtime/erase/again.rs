@@ -4,6 +4,7 @@
 use domain::event::{ErasureRepeated, RegistryEvent};
 use eventlog::EventLog;
 
+use super::job;
 use crate::{
     clock::Clock,
     erasure::{self, Erasure},
@@ -22,12 +23,7 @@ pub async fn enforce(
     let revived = erasure::revived_in(log)?;
     for erasure in &revived {
         let Erasure { erasure_id, thread_id, run, .. } = erasure;
-        let destroyed = match run {
-            Some(run) => log.destroy_run_key(thread_id, *run).await,
-            None => log.destroy_thread_key(thread_id).await,
-        };
-        let failed = |source| EraseError::Keys { thread_id: thread_id.clone(), source: Box::new(source) };
-        destroyed.map_err(failed)?;
+        job::destroy_keys(log, erasure).await?;
         tracing::warn!(%erasure_id, %thread_id,
             "the key of something erased was there again, from an older copy of the keys; it is destroyed again");
         let repeated =

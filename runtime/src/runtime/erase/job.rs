@@ -12,7 +12,7 @@ use domain::{
     event::{CancelReason, RegistryEvent, RunErased, ThreadErased},
     ids::{ErasureId, RunHash, RunId, ThreadId},
 };
-use eventlog::{Seq, StreamId};
+use eventlog::{EventLog, Seq, StreamId};
 use tokio::{
     sync::{OwnedMutexGuard, watch},
     task::JoinHandle,
@@ -112,7 +112,7 @@ impl Runtime {
 
     async fn carry_out(&self, erasure: &Erasure) -> Result<(), EraseError> {
         let no_starts = self.idle(erasure).await?;
-        self.destroy_keys(erasure).await?;
+        destroy_keys(&self.services.log, erasure).await?;
         drop(no_starts);
         self.tools_ended(erasure).await?;
         self.remove_folders(erasure).await?;
@@ -145,16 +145,6 @@ impl Runtime {
             () = self.stop.stopped() => Err(EraseError::ShuttingDown),
             guard = self.starting.lock(thread_id) => Ok(guard),
         }
-    }
-
-    pub(in super::super) async fn destroy_keys(&self, erasure: &Erasure) -> Result<(), EraseError> {
-        let (log, thread_id) = (&self.services.log, &erasure.thread_id);
-        let destroyed = match erasure.run {
-            Some(run) => log.destroy_run_key(thread_id, run).await,
-            None => log.destroy_thread_key(thread_id).await,
-        };
-        let failed = |source| EraseError::Keys { thread_id: thread_id.clone(), source: Box::new(source) };
-        destroyed.map(drop).map_err(failed)
     }
 
     /// Tools outlive the run that called them by as long as it takes to write a file or to kill a
@@ -234,4 +224,15 @@ fn remove(folder: &Path) -> io::Result<()> {
         Some(parent) => fs::File::open(parent)?.sync_all(),
         None => Ok(()),
     }
+}
+
+/// Destroys the keys of what is erased. That they are gone already is no error.
+pub(in super::super) async fn destroy_keys(log: &EventLog, erasure: &Erasure) -> Result<(), EraseError> {
+    let thread_id = &erasure.thread_id;
+    let destroyed = match erasure.run {
+        Some(run) => log.destroy_run_key(thread_id, run).await,
+        None => log.destroy_thread_key(thread_id).await,
+    };
+    let failed = |source| EraseError::Keys { thread_id: thread_id.clone(), source: Box::new(source) };
+    destroyed.map(drop).map_err(failed)
 }

@@ -10,7 +10,7 @@ use crate::{
     config::Recovery,
     erasure::{Erasure, ErasureState},
     request::{CancelError, CreateThreadError, EraseError, NewThread, StartRunError},
-    runtime::erase::Target,
+    runtime::erase::{Target, destroy_keys},
     sandbox::ThreadFolders,
     testing::{Script, Setup, Turn, World, saying, world::request},
 };
@@ -141,7 +141,7 @@ async fn check_carried_on(steps: usize, state: ErasureState, recovery: Recovery)
     let target = Target::Thread(world.thread.clone());
     let begun = world.runtime.request_erasure(&target, ErasureReason::Thread).await.unwrap();
     if steps > 1 {
-        world.runtime.destroy_keys(&begun).await.unwrap();
+        destroy_keys(&world.log, &begun).await.unwrap();
     }
     if steps > 2 {
         world.runtime.remove_folders(&begun).await.unwrap();
@@ -174,7 +174,7 @@ async fn asking_again_carries_on_too() {
     let world = world().await;
     let target = Target::Thread(world.thread.clone());
     let begun = world.runtime.request_erasure(&target, ErasureReason::Thread).await.unwrap();
-    world.runtime.destroy_keys(&begun).await.unwrap();
+    destroy_keys(&world.log, &begun).await.unwrap();
     assert_eq!(world.runtime.erase_thread(&world.thread).await.unwrap(), begun.erasure_id);
     check_erased(&world, &world.runtime.erasure(begun.erasure_id).unwrap().unwrap());
 }

@@ -16,7 +16,7 @@ use crate::{
     config::Recovery,
     erasure::{Erasure, ErasureState},
     request::{CancelError, EraseError, NewThread, StartRunError},
-    runtime::erase::Target,
+    runtime::erase::{Target, destroy_keys},
     sandbox::ThreadFolders,
     testing::{Script, Setup, Turn, World, calling, delegating, saying, world::request},
 };
@@ -179,7 +179,7 @@ async fn check_carried_on(text: &str, steps: usize, state: ErasureState, recover
     let target = Target::Run(world.thread.clone(), run.clone());
     let begun = world.runtime.request_erasure(&target, ErasureReason::Run).await.unwrap();
     if steps > 1 {
-        world.runtime.destroy_keys(&begun).await.unwrap();
+        destroy_keys(&world.log, &begun).await.unwrap();
     }
     let cut_off = world.runtime.erasure(begun.erasure_id).unwrap().unwrap();
     assert_eq!((cut_off.state, cut_off.done_at), (state, None), "{text} after {steps} steps");

@@ -59,6 +59,9 @@ async fn damage_is_integrity_at_every_entrance() {
     }
     let there = remit.run(&[&words[..], &["--server", &served.url]].concat()).await.exited(5);
     assert!(there.stderr.contains("damaged"), "{}", there.stderr);
+    let words = ["tail", "--after-position", "0", "--server", &served.url];
+    let followed = remit.run(&words).await.exited(5);
+    assert!(followed.stderr.contains("damaged"), "{}", followed.stderr);
     // What is whole is still served, and the log goes on.
     let whole = client.get("/api/threads/t/runs/r/events?after_seq=10").await.ok();
     assert!(!whole.as_array().unwrap().is_empty());
