@@ -196,11 +196,18 @@ pub(super) fn class(name: &str) -> Option<Class> {
         "passphrase" => Some(Class::Passphrase),
         "authorization" => Some(Class::Authorization),
         "secret" | "secrets" | "credential" | "credentials" | "jwt" => Some(Class::Secret),
-        "token" => previous.is_none_or(|word| !PLAIN_TOKENS.contains(&word)).then_some(Class::Secret),
+        "token" => (is_member(name, "token") || previous.is_none_or(|word| !PLAIN_TOKENS.contains(&word)))
+            .then_some(Class::Secret),
         "auth" => Some(Class::Secret),
         "key" | "keys" => key_class(previous?),
         joined => joined_class(joined),
     }
+}
+
+/// Whether the word stands alone behind a dot: what is before it is then a thing that has it, and no part
+/// of its name.
+fn is_member(name: &str, word: &str) -> bool {
+    name.rsplit_once('.').is_some_and(|(_, last)| last.eq_ignore_ascii_case(word))
 }
 
 fn key_class(previous: &str) -> Option<Class> {
@@ -279,7 +286,8 @@ mod tests {
         check(
             "api_key apiKey APIKey apikey x-api-key X_ACME_API_KEY secret clientSecret client_secret token \
              GITHUB_TOKEN accessToken access-token authToken auth_token SecretAccessKey aws_secret_access_key \
-             private_key privateKey secrets credentials API_KEYS signing.key AccountKey _auth API_KEY_2 idToken",
+             private_key privateKey secrets credentials API_KEYS signing.key AccountKey _auth API_KEY_2 idToken a.token \
+             by.Token",
             Some(Class::Secret),
         );
         check("Authorization proxy-authorization", Some(Class::Authorization));

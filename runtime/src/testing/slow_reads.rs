@@ -31,7 +31,7 @@ impl SlowReads {
         let (passing, tails) = (Arc::clone(&reads), Arc::clone(&store));
         let store = FaultyStore::new(store).reading_after(move |stream, after| {
             // The log's writer looks behind the end and at the last event; those who read a thread begin
-            // at its beginning.
+            // at its beginning, which is another place once the thread has two events.
             let tail = tails.tail(stream).unwrap();
             if tail.is_some_and(|tail| after.next() < tail.seq) {
                 passing.pass(stream);
@@ -41,6 +41,7 @@ impl SlowReads {
         (reads, log)
     }
 
+    /// Lets reads of a thread of two events or more stand still.
     pub(crate) fn hold(&self, thread_id: &ThreadId) {
         self.held.lock().unwrap().insert(StreamId::Thread(thread_id.clone()));
     }

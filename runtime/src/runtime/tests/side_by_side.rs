@@ -43,8 +43,9 @@ async fn runs_on_two_threads_start_side_by_side() {
 #[tokio::test]
 async fn runs_on_one_thread_do_not_start_side_by_side() {
     let (reads, log) = SlowReads::log();
-    let script = Script::new().lead("hang", [Turn::Hang]);
+    let script = Script::new().lead("go", [saying("done")]).lead("hang", [Turn::Hang]);
     let world = Setup::new(script).log(log).build().await;
+    world.wait(&world.start("go").await).await;
     reads.hold(&world.thread);
     let mut starting: Vec<_> =
         (0..3).map(|_| Box::pin(world.runtime.start_run(&world.thread, request("hang")))).collect();
@@ -65,6 +66,7 @@ async fn a_shutdown_waits_for_a_start_and_no_run_is_left_behind() {
     let (reads, log) = SlowReads::log();
     let script = Script::new().lead("go", [saying("done")]);
     let world = Setup::new(script).log(log).build().await;
+    world.wait(&world.start("go").await).await;
     reads.hold(&world.thread);
     let mut starting = Box::pin(world.runtime.start_run(&world.thread, request("go")));
     assert!(futures::poll!(starting.as_mut()).is_pending());
