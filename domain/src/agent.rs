@@ -106,7 +106,9 @@ impl Agent {
                 self.guards.observe(&message);
                 match *message {
                     Message::System(system) => self.system.push(system.content),
-                    message => self.conversation.say(message),
+                    message @ (Message::Human(_) | Message::Assistant(_) | Message::Tool(_)) => {
+                        self.conversation.say(message);
+                    }
                 }
             }
             AgentEvent::Delegated => self.delegations += 1,
