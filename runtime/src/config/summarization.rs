@@ -7,7 +7,7 @@ use domain::{compaction::CompactionSettings, definition::SettingProblem, limits:
 use serde::{Deserialize, Serialize};
 
 use super::check::Checks;
-use crate::models::ModelSettings;
+use crate::models::{ModelSettings, configured::OFFLINE_NAME};
 
 /// Tokens of history that the summary model is shown when nothing is configured: the number of the
 /// reference's example, as are the other defaults.
@@ -69,16 +69,13 @@ impl Summarization {
         if let Some(tokens) = &self.trim_tokens {
             checks.within("trim_tokens", tokens, &SUMMARY_TRIM_TOKENS_RANGE);
         }
-        if let Some(name) =
-            self.model_name.as_ref().filter(|name| models.iter().all(|one| one.name != **name))
-        {
-            let known: Vec<&str> = models.iter().map(|model| model.name.as_str()).collect();
-            let known = if known.is_empty() { "none is configured".to_owned() } else { known.join(", ") };
-            checks.problem(
-                "model_name",
-                &format!("{name:?}"),
-                &format!("null or a configured model: {known}"),
-            );
+        let known: Vec<&str> = match models {
+            [] => vec![OFFLINE_NAME],
+            models => models.iter().map(|model| model.name.as_str()).collect(),
+        };
+        if let Some(name) = self.model_name.as_deref().filter(|name| !known.contains(name)) {
+            let allowed = format!("null or a configured model: {}", known.join(", "));
+            checks.problem("model_name", &format!("{name:?}"), &allowed);
         }
         if self.prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) {
             checks.problem("prompt", &"blank", "null or a text");

@@ -70,7 +70,7 @@ impl Diligent {
         }
         let last = request.messages.iter().rev().find_map(|message| match message {
             Message::Tool(result) => result.tool_call_id.strip_prefix('c')?.parse::<usize>().ok(),
-            _ => None,
+            Message::System(_) | Message::Human(_) | Message::Assistant(_) => None,
         });
         // Delegations are the calls of one turn, and count as that turn.
         let done = last.map_or(0, |number| number % 1_000);

@@ -118,8 +118,8 @@ async fn the_log_and_the_feed_have_everything_and_strict_providers_are_content()
     // What summaries cost is counted once, and apart from the lead.
     let usage = client.get("/api/usage?group_by=caller").await.ok();
     let group = |caller: &str| {
-        let groups = usage["data"].as_array().unwrap().iter();
-        groups.filter(|group| text(group, "caller") == caller).cloned().next().unwrap_or_default()
+        let mut groups = usage["data"].as_array().unwrap().iter();
+        groups.find(|group| text(group, "caller") == caller).cloned().unwrap_or_default()
     };
     assert_eq!(number(&group("middleware:summarize"), "calls"), compactions.len() as u64, "{usage}");
     assert_eq!(number(&group("lead_agent"), "calls"), (TURNS + 1) as u64, "{usage}");
