@@ -16,7 +16,8 @@
 //! A second backup into the same folder adds what is new. It first writes behind what the manifest
 //! counts and into new files, then puts a new manifest in the place of the old one, and then removes
 //! the keys that were there before: a crash leaves the one backup or the other. The files of threads
-//! and blobs are copied anew each time; from the second backup on they are in `files/{n}`.
+//! are copied anew each time, and blobs that are the same as in the backup before are shared with it;
+//! from the second backup on both are in `files/{n}`.
 //!
 //! The keys are copied last, so that none is missing that an event needs, and what was erased until
 //! then is not there. A master key from elsewhere is not copied; without it nobody can read the copy.

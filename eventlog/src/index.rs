@@ -111,13 +111,14 @@ impl Record {
     }
 }
 
-/// Where the bytes of a record are.
-#[derive(Debug, Clone)]
-pub(crate) enum Source {
-    /// In memory.
-    Memory(Record),
+/// Where the records of a page are: first those in the segments, then those that are in memory still.
+/// There are no more of them than a page may have, by rows and by bytes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places {
     /// In the segments.
-    Stored(Location),
+    pub(crate) stored: Vec<Location>,
+    /// In memory.
+    pub(crate) recent: Vec<Record>,
 }
 
 /// A commit that holds a position.

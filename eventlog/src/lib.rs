@@ -84,7 +84,7 @@ pub use lock::Holder;
 pub use log::EventLog;
 pub use new_event::{NewEvent, Scope};
 pub use open::{Inspection, OpenError, free_bytes, inspect, peek_registry};
-pub use options::{Clock, Options};
+pub use options::{Clock, OnMigrating, Options};
 pub use position::{Position, Seq};
 pub use read::{EventFilter, PAGE_BYTES_MAX, ReadError, RunQuery};
 pub use recorded::RecordedEvent;

@@ -26,7 +26,7 @@ use crate::{
     position::Position,
     segment::{Appender, Segments},
     store::{Head, StoreError},
-    verify::{self, Damage, VerifyError, VerifyRequest},
+    verify::{self, Damage, Progress, VerifyError, VerifyRequest},
     watermark::{Noted, Watermark},
 };
 
@@ -93,7 +93,14 @@ pub(crate) fn bring_up_to_date(folder: &Path, options: &Options) -> Result<(), O
     // The keys are on disk before a log is in place that may have sealed records.
     drop(open::open_keys(folder, options, format::is_sealed(old.version()))?);
     let new = places.migrating.join("new");
-    make(&old, &new).map_err(failed)?;
+    let head = old.head().map_err(OpenError::Store)?.position;
+    let tell = |position| {
+        if let Some(on_migrating) = &options.on_migrating {
+            on_migrating(Progress { position, head });
+        }
+    };
+    tell(Position::ZERO);
+    make(&old, &new, &tell).map_err(failed)?;
     drop(old);
     let swap = || {
         fs::rename(&new, &places.migrated)?;
@@ -125,12 +132,12 @@ fn check_noted(folder: &Path, old: &OldLog) -> Result<(), OpenError> {
 }
 
 /// Makes the new log, and proves that it is the old one.
-fn make(old: &OldLog, new: &Path) -> Result<(), MigrationError> {
+fn make(old: &OldLog, new: &Path, tell: &dyn Fn(Position)) -> Result<(), MigrationError> {
     fs::create_dir_all(new)?;
     let folder = open::segments_folder(new);
     let segments = Segments::open(&folder).map_err(StoreError::from)?;
     let mut appender = Appender::new(segments, 0).map_err(StoreError::from)?;
-    old.write_to(&mut appender)?;
+    old.write_to(&mut appender, tell)?;
     appender.sync().map_err(StoreError::from)?;
     drop(appender);
     let head = old.head()?;

@@ -92,7 +92,7 @@ pub(crate) fn open_by(
     migrate::bring_up_to_date(folder, options)?;
     let looked = look(folder)?;
     prepare(&looked.segments);
-    if let Some(refusal) = looked.refusal(folder) {
+    if let Some(refusal) = looked.refusal(folder).or_else(|| looked.refusal_by_index(folder)) {
         return Err(refusal);
     }
     let keyring = open_keys(folder, options, looked.must_have_keys())?;

@@ -51,6 +51,13 @@ impl Room {
         self.rows > 0 && self.bytes > 0
     }
 
+    /// Adds a row of so many bytes, if another may be added.
+    pub(crate) const fn admit(&mut self, bytes: usize) -> bool {
+        let is_left = self.is_left();
+        self.take(bytes);
+        is_left
+    }
+
     /// Counts a row of so many bytes.
     pub(crate) const fn take(&mut self, bytes: usize) {
         self.rows = self.rows.saturating_sub(1);

@@ -209,6 +209,9 @@ pub(crate) struct EventsArguments {
     /// Rows at most [default: all]
     #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
+    /// Only those up to this seq of the thread, as it was when that was the last
+    #[arg(long, value_name = "SEQ", value_parser = moment, allow_negative_numbers = true)]
+    pub(crate) as_of: Option<u64>,
 }
 
 /// `remit ledger`.

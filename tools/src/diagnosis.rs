@@ -175,14 +175,20 @@ fn whole(found: &Inspection) -> Vec<Finding> {
     ]
 }
 
-/// Whether blobs are missing is for `verify` to say, which reads the events that name them.
+/// Blobs and files that a finding names at most.
+const NAMED_MAX: usize = 5;
+
 fn blobs(found: &BlobInspection) -> Finding {
     let count = units::counted(found.blobs, "blob", "blobs");
     let space = units::bytes(found.disk_bytes);
-    if let Some(first) = found.damaged.first() {
+    let problem = |what| Finding::problem("blobs", Exit::Integrity, what, trouble::restore_advice());
+    if !found.named.is_empty() {
+        let number = units::counted(found.named.len() as u64, "blob", "blobs");
+        return problem(format!("{number} that events name cannot be read: {}", listed(&found.named)));
+    }
+    if !found.damaged.is_empty() {
         let damaged = units::counted(found.damaged.len() as u64, "file is", "files are");
-        let what = format!("{damaged} damaged, the first {first}");
-        return Finding::problem("blobs", Exit::Integrity, what, trouble::restore_advice());
+        return problem(format!("{damaged} damaged: {}", listed(&found.damaged)));
     }
     if found.erased > 0 {
         let files = units::counted(found.erased, "file", "files");
@@ -190,6 +196,15 @@ fn blobs(found: &BlobInspection) -> Finding {
         return Finding::warning("blobs", what, "start the server: it carries on erasures that were cut off");
     }
     Finding::ok("blobs", format!("{count}, {space}"))
+}
+
+/// The first of them, and how many more there are.
+fn listed(all: &[impl ToString]) -> String {
+    let first: Vec<String> = all.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    match all.len().saturating_sub(NAMED_MAX) {
+        0 => first.join("; "),
+        more => format!("{}; and {more} more", first.join("; ")),
+    }
 }
 
 /// What was erased stays so, unless somebody puts older keys back.

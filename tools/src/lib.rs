@@ -11,6 +11,7 @@ mod diagnosis;
 mod failure;
 mod host;
 mod interrupt;
+mod migration;
 mod opening;
 mod output;
 mod progress;

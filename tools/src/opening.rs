@@ -8,13 +8,14 @@ use domain::redaction::Redactor;
 use eventlog::{MasterKey, Options, SecretKey};
 use runtime::config::{Config, MasterKeySource};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, migration};
 
 /// What the configuration says about the log, for whoever opens it.
 pub(crate) fn options_of(config: &Config) -> anyhow::Result<Options> {
     let master_key = master_key(&config.log.master_key, |name| std::env::var_os(name))?;
     let redactor = Redactor::new(&config.redaction).context("could not use the redaction settings")?;
-    Ok(Options { master_key, redactor: Some(Arc::new(redactor)), ..Options::default() })
+    let on_migrating = Some(migration::told(config.log.path.clone()));
+    Ok(Options { master_key, redactor: Some(Arc::new(redactor)), on_migrating, ..Options::default() })
 }
 
 /// A file is read by the log itself, each time that it is opened.

@@ -68,7 +68,8 @@ fn refusal(sha256: &BlobDigest, error: &BlobError) -> ApiError {
         | BlobError::Erased { .. }
         | BlobError::NoKey { .. }
         | BlobError::NoFolder => ApiError::new(ProblemCode::NotFound, format!("Blob {sha256} not found")),
-        BlobError::TooLarge
+        BlobError::Missing { .. }
+        | BlobError::TooLarge
         | BlobError::NoRoom { .. }
         | BlobError::Damaged { .. }
         | BlobError::Io { .. }

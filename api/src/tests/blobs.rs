@@ -157,6 +157,10 @@ async fn a_damaged_blob_is_told_and_never_sent_as_a_whole_one() {
     assert!(format!("{error:?}").contains("damaged"), "{error:?}");
     std::fs::write(&path, &whole[..whole.len() - 1]).unwrap();
     kept.app.get(&kept.path()).await.check_problem(500, "integrity", "is damaged");
+    std::fs::remove_file(&path).unwrap();
+    kept.app.get(&kept.path()).await.check_problem(500, "integrity", "is missing, and an event of thread t");
+    let unknown = kept.app.get(&format!("/api/threads/u/blobs/{}", kept.blob.sha256)).await;
+    unknown.check_problem(404, "not_found", "not found");
 }
 
 #[tokio::test]

@@ -161,7 +161,8 @@ impl Taking<'_> {
         may_go_on: &mut MayGoOn<'_>,
     ) -> Result<Vec<FileEntry>, BackupError> {
         let root = files_root(folder, number);
-        let copied = blob::copy::copy(blobs.data(), &root, may_go_on);
+        let before = (number != FIRST).then(|| files_root(folder, number - 1));
+        let copied = blob::copy::copy(blobs.data(), &root, before.as_deref(), may_go_on);
         if copied.map_err(io_error("copy the blobs to", &root))?.is_break() {
             return Err(BackupError::Stopped);
         }

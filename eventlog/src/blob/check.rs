@@ -3,6 +3,7 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt, io,
+    ops::ControlFlow,
     path::Path,
 };
 
@@ -80,7 +81,25 @@ pub(crate) fn first_damage(
     keyring: &Keyring,
     folder: &Path,
 ) -> Result<Option<Damage>, VerifyError> {
-    Check::new(keyring, folder).log(segments, head)
+    Ok(Check::new(keyring, folder).log(segments, head)?)
+}
+
+/// What is wrong with the blobs that events name, of at most so many of them: missing ones, and those
+/// that do not open. Their bytes are not read, but for the last.
+pub(crate) fn look_at_named(
+    segments: &Segments,
+    head: Position,
+    keyring: &Keyring,
+    folder: &Path,
+    max: usize,
+) -> Result<Vec<Damage>, StoreError> {
+    let mut check = Check { is_whole_read: false, ..Check::new(keyring, folder) };
+    let mut found = Vec::new();
+    check.each(segments, head, &mut |damage| {
+        found.push(damage);
+        if found.len() < max { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    Ok(found)
 }
 
 /// A verification under way.
@@ -91,36 +110,57 @@ struct Check<'a> {
     tags: HashMap<ScopeId, [TypeTag; NAMING_TYPES.len()]>,
     /// Blobs that were looked at, by the scope of the event that names them.
     checked: HashSet<(ScopeId, BlobDigest)>,
+    /// Whether all bytes are read and compared with the digest.
+    is_whole_read: bool,
 }
+
+/// Is told of damage, and says whether to go on.
+type Told<'a> = dyn FnMut(Damage) -> ControlFlow<()> + 'a;
 
 impl<'a> Check<'a> {
     fn new(keyring: &'a Keyring, folder: &Path) -> Self {
-        Self { place: Place::in_data(folder), keyring, tags: HashMap::new(), checked: HashSet::new() }
+        let (place, tags, checked) = (Place::in_data(folder), HashMap::new(), HashSet::new());
+        Self { place, keyring, tags, checked, is_whole_read: true }
     }
 
     /// Looks for the first event that names a blob which is not whole.
-    fn log(&mut self, segments: &Segments, head: Position) -> Result<Option<Damage>, VerifyError> {
+    fn log(&mut self, segments: &Segments, head: Position) -> Result<Option<Damage>, StoreError> {
+        let mut first = None;
+        self.each(segments, head, &mut |damage| {
+            first = Some(damage);
+            ControlFlow::Break(())
+        })?;
+        Ok(first)
+    }
+
+    /// Tells of every event that is the first to name a blob which is not whole.
+    fn each(&mut self, segments: &Segments, head: Position, tell: &mut Told<'_>) -> Result<(), StoreError> {
         let (mut walk, mut position) = (Walk::new(segments.clone(), 0, None), Position::ZERO);
         while position < head {
             // The record is whole, so that none is missing.
-            let Some(frame) = walk.next().map_err(StoreError::from)? else { break };
+            let Some(frame) = walk.next()? else { break };
             for (_, record) in frame.records() {
                 position = position.next();
-                if let Some(damage) = self.record(position, record)? {
-                    return Ok(Some(damage));
+                if self.record(position, record, tell)?.is_break() {
+                    return Ok(());
                 }
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    fn record(&mut self, position: Position, bytes: &[u8]) -> Result<Option<Damage>, VerifyError> {
-        let Ok(outline) = record::outline(bytes) else { return Ok(None) };
+    fn record(
+        &mut self,
+        position: Position,
+        bytes: &[u8],
+        tell: &mut Told<'_>,
+    ) -> Result<ControlFlow<()>, StoreError> {
+        let Ok(outline) = record::outline(bytes) else { return Ok(ControlFlow::Continue(())) };
         if !record::is_sealed(bytes) || !self.can_name(&outline)? {
-            return Ok(None);
+            return Ok(ControlFlow::Continue(()));
         }
         // Of an erased one nothing is named.
-        let Ok(event) = record::decode(bytes, self.keyring) else { return Ok(None) };
+        let Ok(event) = record::decode(bytes, self.keyring) else { return Ok(ControlFlow::Continue(())) };
         let scope = scope_of(&outline);
         for blob in named::named(&event) {
             if !self.checked.insert((scope, blob.sha256)) {
@@ -128,28 +168,30 @@ impl<'a> Check<'a> {
             }
             if let Some(fault) = self.blob(&outline, blob)? {
                 let kind = DamageKind::Blob { sha256: blob.sha256, fault };
-                return Ok(Some(Damage { position, kind }));
+                if tell(Damage { position, kind }).is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
         }
-        Ok(None)
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Whether the event is of a type that names blobs, and its key is there.
-    fn can_name(&mut self, outline: &Outline) -> Result<bool, VerifyError> {
+    fn can_name(&mut self, outline: &Outline) -> Result<bool, StoreError> {
         let Type::Tag(tag) = &outline.event_type else { return Ok(false) };
         let scope = scope_of(outline);
         if let Some(tags) = self.tags.get(&scope) {
             return Ok(tags.contains(tag));
         }
-        let Found::Live(key) = self.keyring.find(scope).map_err(keys_failed)? else { return Ok(false) };
+        let Found::Live(key) = self.keyring.find(scope).map_err(StoreError::Keys)? else { return Ok(false) };
         let tags = NAMING_TYPES.map(|name| seal::type_tag(&key, name));
         self.tags.insert(scope, tags);
         Ok(tags.contains(tag))
     }
 
-    fn blob(&self, outline: &Outline, blob: BlobRef) -> Result<Option<BlobFault>, VerifyError> {
+    fn blob(&self, outline: &Outline, blob: BlobRef) -> Result<Option<BlobFault>, StoreError> {
         let (thread, scope) = (ScopeId(keys::stream_entry::hash(&outline.stream)), scope_of(outline));
-        let Found::Live(thread_key) = self.keyring.find(thread).map_err(keys_failed)? else {
+        let Found::Live(thread_key) = self.keyring.find(thread).map_err(StoreError::Keys)? else {
             return Ok(None);
         };
         let name = Name::of(&thread_key, &blob.sha256);
@@ -188,7 +230,7 @@ impl<'a> Check<'a> {
             let (found, named) = (found.header.blob.bytes, blob.bytes);
             return Ok(Some(BlobFault::OtherLength { found, named }));
         }
-        Ok(read(*found))
+        Ok(if self.is_whole_read { read(*found) } else { BlobReader::new(*found).err().map(fault_of) })
     }
 
     fn staged(&self, thread: ScopeId, scope: ScopeId, name: Name) -> io::Result<Probe> {
@@ -235,8 +277,4 @@ fn by_name(place: &Place, keyring: &Keyring) -> io::Result<Staged> {
 
 fn scope_of(outline: &Outline) -> ScopeId {
     outline.run.unwrap_or_else(|| ScopeId(keys::stream_entry::hash(&outline.stream)))
-}
-
-fn keys_failed(error: io::Error) -> VerifyError {
-    VerifyError::Store(StoreError::Keys(error))
 }

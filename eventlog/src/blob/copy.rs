@@ -21,15 +21,21 @@ const PIECE_BYTES: u64 = 16 * 1024 * 1024;
 pub(crate) type MayGoOn<'a> = dyn FnMut() -> ControlFlow<()> + 'a;
 
 /// Copies the blobs of one folder (a data folder or a backup) into another, durably, unless it is told
-/// to stop.
-pub(crate) fn copy(from: &Path, to: &Path, may_go_on: &mut MayGoOn<'_>) -> io::Result<ControlFlow<()>> {
+/// to stop. A file that is the same in an earlier copy is shared with that.
+pub(crate) fn copy(
+    from: &Path,
+    to: &Path,
+    earlier: Option<&Path>,
+    may_go_on: &mut MayGoOn<'_>,
+) -> io::Result<ControlFlow<()>> {
     let (from, to) = (from.join(BLOBS_FOLDER), to.join(BLOBS_FOLDER));
+    let earlier = earlier.map(|earlier| earlier.join(BLOBS_FOLDER));
     if !from.exists() {
         // It was made by a version without blobs, or of a log in memory.
         return Ok(ControlFlow::Continue(()));
     }
     remove_folder(&to)?;
-    let mut copying = Copying { copied: HashMap::new(), may_go_on };
+    let mut copying = Copying { copied: HashMap::new(), root: to.clone(), earlier, may_go_on };
     // What is staged moves to its place and never back, so it is copied first.
     let mut folders = vec![PathBuf::from(STAGED_FOLDER)];
     for thread in place::names_in(&from)?.into_iter().filter(|name| name != STAGED_FOLDER) {
@@ -50,7 +56,7 @@ pub(crate) fn copy(from: &Path, to: &Path, may_go_on: &mut MayGoOn<'_>) -> io::R
 
 /// The same to the end.
 pub(crate) fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
-    let _ = copy(from, to, &mut || ControlFlow::Continue(()))?;
+    let _ = copy(from, to, None, &mut || ControlFlow::Continue(()))?;
     Ok(())
 }
 
@@ -95,6 +101,9 @@ fn remove_folder(folder: &Path) -> io::Result<()> {
 struct Copying<'a> {
     /// Where files that have several names were copied to.
     copied: HashMap<(u64, u64), PathBuf>,
+    root: PathBuf,
+    /// An earlier copy.
+    earlier: Option<PathBuf>,
     may_go_on: &'a mut MayGoOn<'a>,
 }
 
@@ -123,6 +132,9 @@ impl Copying<'_> {
         if self.copied.get(&inode).is_some_and(|known| fs::hard_link(known, to).is_ok()) {
             return Ok(ControlFlow::Continue(()));
         }
+        if self.is_shared(from, to)? {
+            return Ok((self.may_go_on)());
+        }
         let (source, mut file) = (File::open(from)?, File::create(to)?);
         file.set_permissions(found.permissions())?;
         while io::copy(&mut (&source).take(PIECE_BYTES), &mut file)? > 0 {
@@ -135,4 +147,21 @@ impl Copying<'_> {
         }
         Ok(ControlFlow::Continue(()))
     }
+
+    /// Whether the earlier copy has the same file, which is then a name of both. Both are read and
+    /// compared, so that nothing is shared that the earlier copy has lost.
+    fn is_shared(&self, from: &Path, to: &Path) -> io::Result<bool> {
+        let Some(earlier) = &self.earlier else { return Ok(false) };
+        let Ok(within) = to.strip_prefix(&self.root) else { return Ok(false) };
+        let known = earlier.join(within);
+        let is_as_long = fs::metadata(&known)
+            .is_ok_and(|known| fs::metadata(from).is_ok_and(|from| from.len() == known.len()));
+        Ok(is_as_long && hash_of(&known)? == hash_of(from)? && fs::hard_link(known, to).is_ok())
+    }
+}
+
+fn hash_of(path: &Path) -> io::Result<[u8; 32]> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update_reader(File::open(path)?)?;
+    Ok(*hasher.finalize().as_bytes())
 }

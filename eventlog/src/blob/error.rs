@@ -21,6 +21,14 @@ pub enum BlobError {
         /// The digest that was asked for.
         sha256: BlobDigest,
     },
+    /// An event names it, and it is not there.
+    #[error("blob {sha256} is missing, and an event of thread {thread_id} names it")]
+    Missing {
+        /// The thread.
+        thread_id: ThreadId,
+        /// The digest that was asked for.
+        sha256: BlobDigest,
+    },
     /// More than a blob may hold.
     #[error("it is larger than {BLOB_BYTES_MAX} bytes, which is the most that is kept as one blob")]
     TooLarge,
@@ -71,7 +79,7 @@ pub enum BlobError {
         source: io::Error,
     },
     /// The log could not be read.
-    #[error("could not read the log to keep a blob")]
+    #[error("could not read the log for a blob")]
     Log(#[from] ReadError),
 }
 
@@ -79,7 +87,7 @@ impl BlobError {
     /// Whether what is stored is not what was written.
     pub fn is_damage(&self) -> bool {
         match self {
-            Self::Damaged { .. } => true,
+            Self::Missing { .. } | Self::Damaged { .. } => true,
             Self::NotFound { .. }
             | Self::TooLarge
             | Self::Erased { .. }

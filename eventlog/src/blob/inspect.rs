@@ -1,5 +1,5 @@
-//! Looking at the folder of blobs without reading all of it: headers, lengths and last chunks. That
-//! none is missing is for verifying to say.
+//! Looking at the folder of blobs without reading all of it: headers, lengths and last chunks, of the
+//! files that are there and of those that events name. All bytes are read by verifying alone.
 
 use std::{fs, io, path::Path};
 
@@ -9,7 +9,10 @@ use super::{
     reader::{self, Probe},
     settle,
 };
-use crate::keyring::{Keyring, ScopeId};
+use crate::{
+    keyring::{Keyring, ScopeId},
+    verify::Damage,
+};
 
 /// What the folder of blobs holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,9 +27,14 @@ pub struct BlobInspection {
     pub erased: u64,
     /// Files that are not what was written, within the folder of blobs.
     pub damaged: Vec<String>,
+    /// What is wrong with blobs that events name, the first [`NAMED_MAX`] of them.
+    pub named: Vec<Damage>,
 }
 
-/// Looks at every blob of a data folder.
+/// Blobs that an inspection names at most: whoever has lost more has lost the folder.
+pub(crate) const NAMED_MAX: usize = 100;
+
+/// Looks at every file of a data folder's blobs. What events name is looked for apart (`check`).
 pub(crate) fn inspect(data: &Path, keyring: &Keyring) -> io::Result<BlobInspection> {
     let place = Place::in_data(data);
     let staged = place::names_in(&place.staged_folder())?.len() as u64;

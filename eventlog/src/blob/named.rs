@@ -7,7 +7,7 @@
 use domain::kept_output::BLOBS_KEY;
 use serde::Deserialize;
 
-use super::BlobRef;
+use super::{BlobDigest, BlobRef};
 use crate::{FOREIGN_SCHEMA_VERSION, recorded::RecordedEvent};
 
 /// The event types that can name blobs.
@@ -28,6 +28,11 @@ pub(super) fn named(event: &RecordedEvent) -> Vec<BlobRef> {
         return Vec::new();
     }
     event.metadata.deserialize::<Metadata>().map_or_else(|_| Vec::new(), |metadata| metadata.blobs)
+}
+
+/// Whether an event names a blob.
+pub(crate) fn is_named_by(event: &RecordedEvent, sha256: &BlobDigest) -> bool {
+    named(event).iter().any(|blob| blob.sha256 == *sha256)
 }
 
 /// Whether an event may name a blob: its digest stands somewhere in it. More events do than name it,

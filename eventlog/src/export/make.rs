@@ -258,7 +258,7 @@ fn copy_blobs(
     may_go_on: &mut MayGoOn<'_>,
 ) -> Result<Vec<FileEntry>, ExportError> {
     let Some(blobs) = log.blobs() else { return Ok(Vec::new()) };
-    let copied = blob::copy::copy(blobs.data(), folder, may_go_on);
+    let copied = blob::copy::copy(blobs.data(), folder, None, may_go_on);
     if copied.map_err(io_error("copy the blobs to", folder))?.is_break() {
         return Err(ExportError::Stopped);
     }

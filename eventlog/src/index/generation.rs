@@ -7,7 +7,7 @@ use std::{
 
 use domain::ids::DelegationId;
 
-use super::{Checkpoint, IndexedCommit, Location, Record, Source};
+use super::{Checkpoint, IndexedCommit, Location, Record};
 use crate::{
     codec::record::Type,
     position::{Position, Seq},
@@ -42,6 +42,13 @@ pub(super) struct Entry {
     commit: u32,
     offset: u32,
     length: u32,
+}
+
+impl Entry {
+    /// The length of its record.
+    pub(super) fn bytes(&self) -> usize {
+        self.length as usize
+    }
 }
 
 /// The numbers of a scope's entries, in the order of their seqs.
@@ -134,10 +141,6 @@ impl Generation {
     pub(super) fn record(&self, entry: &Entry) -> Option<Record> {
         let kept = self.commits.get(entry.commit as usize)?;
         Some(Record { frame: Arc::clone(&kept.frame), offset: entry.offset, length: entry.length })
-    }
-
-    pub(super) fn source(&self, entry: &Entry) -> Option<Source> {
-        self.record(entry).map(Source::Memory)
     }
 
     /// Where the record of an entry lies in the segments.

@@ -13,13 +13,14 @@ use std::{
 use domain::ids::DelegationId;
 
 use super::{
-    Index, Located, Record, Source, State, damaged,
+    Index, Located, Places, Record, State, damaged,
     generation::{Entry, Generation, Scope},
 };
 use crate::{
     engine::{Direction, KeyRange},
     keys::{self, INDEX, TASKS, run_entry::TypeRef},
     position::{Position, Seq},
+    read::Room,
     store::{Commit, KeyUse, StoreError, StreamSummary, Tail},
     stream_id::StreamId,
 };
@@ -54,6 +55,7 @@ impl State {
         self.frozen.as_deref().into_iter().chain([&self.active])
     }
 
+    /// As much as a page of `limit` rows has room for.
     fn recent<T>(
         &self,
         (scope, hash): (Scope, [u8; 16]),
@@ -62,11 +64,12 @@ impl State {
         pick: impl Fn(&Generation, &Entry) -> Option<T>,
     ) -> Recent<T> {
         let first = self.generations().find_map(|one| one.of(scope, hash).next()).map(|entry| entry.seq);
+        let mut room = Room::of(limit);
         let found = self
             .generations()
             .flat_map(|one| one.after(scope, hash, after).map(move |entry| (one, entry)))
-            .filter_map(|(one, entry)| pick(one, entry))
-            .take(limit)
+            .filter_map(|(one, entry)| pick(one, entry).map(|found| (entry.bytes(), found)))
+            .map_while(|(bytes, found)| room.admit(bytes).then_some(found))
             .collect();
         Recent { first, found }
     }
@@ -79,9 +82,9 @@ impl Index {
         stream: [u8; 16],
         after: Seq,
         limit: usize,
-    ) -> Result<Vec<Source>, StoreError> {
+    ) -> Result<Places, StoreError> {
         let recent =
-            self.shared.read().recent((Scope::Stream, stream), after, limit, |one, entry| one.source(entry));
+            self.shared.read().recent((Scope::Stream, stream), after, limit, |one, entry| one.record(entry));
         let encode = |seq| keys::stream_place::encode(stream, seq);
         let range = stored_range(&keys::stream_place::prefix(stream), after, recent.first, &encode);
         self.merge(recent, after, limit, &range, &|value| {
@@ -96,9 +99,9 @@ impl Index {
         after: Seq,
         limit: usize,
         is_wanted: &IsWanted<'_>,
-    ) -> Result<Vec<Source>, StoreError> {
+    ) -> Result<Places, StoreError> {
         let recent = self.shared.read().recent((Scope::Run, run), after, limit, |one, entry| {
-            is_wanted(entry.delegation_id, (&entry.event_type).into()).then(|| one.source(entry)).flatten()
+            is_wanted(entry.delegation_id, (&entry.event_type).into()).then(|| one.record(entry)).flatten()
         });
         let encode = |seq| keys::run_place::encode(run, seq);
         let range = stored_range(&keys::run_place::prefix(run), after, recent.first, &encode);
@@ -124,31 +127,35 @@ impl Index {
         Ok(count)
     }
 
-    /// Up to `limit` places: those of the tables, then those of memory.
+    /// As many places as a page of `limit` rows has room for: those of the tables, then those of memory.
     fn merge(
         &self,
-        recent: Recent<Source>,
+        recent: Recent<Record>,
         after: Seq,
         limit: usize,
         range: &KeyRange,
         read: &ReadPlace<'_>,
-    ) -> Result<Vec<Source>, StoreError> {
+    ) -> Result<Places, StoreError> {
+        let (mut stored, mut room, mut failure) = (Vec::new(), Room::of(limit), None);
         if recent.is_all(after) || limit == 0 {
-            return Ok(recent.found);
+            return Ok(Places { stored, recent: recent.found });
         }
-        let (mut places, mut failure) = (Vec::new(), None);
         self.shared.engine.view().scan(INDEX, range, Direction::Forward, &mut |_, value| {
             match read(value) {
-                Ok(place) => places.extend(place.map(Source::Stored)),
+                Ok(Some(place)) => {
+                    room.take(place.length as usize);
+                    stored.push(place);
+                }
+                Ok(None) => {}
                 Err(error) => failure = Some(error),
             }
-            flow(places.len() < limit && failure.is_none())
+            flow(room.is_left() && failure.is_none())
         })?;
         if let Some(failure) = failure {
             return Err(failure);
         }
-        places.extend(recent.found.into_iter().take(limit - places.len()));
-        Ok(places)
+        let recent = recent.found.into_iter().take_while(|record| room.admit(record.bytes().len())).collect();
+        Ok(Places { stored, recent })
     }
 
     /// Shows the records of a task after a seq, ascending, until there are no more or enough.

@@ -6,6 +6,7 @@ use domain::ids::DelegationId;
 use proptest::prelude::*;
 
 use super::*;
+use crate::read::PAGE_BYTES_MAX;
 use crate::{
     keys::{INDEX_KEYSPACES, run_entry::TypeRef},
     position::Position,
@@ -96,17 +97,19 @@ impl Model {
         wanted.take(limit).map(|known| known.record.clone()).collect()
     }
 
-    /// The bytes that a source stands for.
-    fn bytes(&self, source: &Source) -> Vec<u8> {
-        match source {
-            Source::Memory(record) => record.bytes().to_vec(),
-            Source::Stored(location) => {
-                let known = self.events.iter().find(|known| known.address == location.address).unwrap();
-                assert_eq!(known.record.len(), location.length as usize);
-                known.record.clone()
-            }
-        }
+    /// The records that places stand for, in order.
+    fn records(&self, places: &Places) -> Vec<Vec<u8>> {
+        let stored = places.stored.iter().map(|location| {
+            let known = self.events.iter().find(|known| known.address == location.address).unwrap();
+            assert_eq!(known.record.len(), location.length as usize);
+            known.record.clone()
+        });
+        stored.chain(places.recent.iter().map(|record| record.bytes().to_vec())).collect()
     }
+}
+
+fn count(places: &Places) -> usize {
+    places.stored.len() + places.recent.len()
 }
 
 fn index(engine: &Engine, flush_bytes: usize) -> Index {
@@ -125,12 +128,11 @@ fn task_records(index: &Index, task: [u8; 16], after: Seq, limit: usize) -> Vec<
 
 /// Asks for every page of every stream, run and task.
 fn check_scopes(index: &Index, model: &Model) {
-    let bytes = |sources: Vec<Source>| sources.iter().map(|one| model.bytes(one)).collect::<Vec<_>>();
     for stream in 0..STREAMS {
         for after in (0..=model.last_seq(stream) + 1).map(Seq::new) {
             for limit in [LIMIT, usize::MAX] {
                 let scope = hash(1, stream);
-                let found = bytes(index.stream_places(scope, after, limit).unwrap());
+                let found = model.records(&index.stream_places(scope, after, limit).unwrap());
                 assert_eq!(found, model.wanted(after, limit, |event| event.stream == scope));
                 check_run(index, model, hash(2, 10 * stream), after, limit);
                 let task = hash(3, 10 * stream);
@@ -143,8 +145,7 @@ fn check_scopes(index: &Index, model: &Model) {
 
 fn check_run(index: &Index, model: &Model, run: [u8; 16], after: Seq, limit: usize) {
     let find = |is_wanted: &read::IsWanted<'_>| {
-        let found = index.run_places(run, after, limit, is_wanted).unwrap();
-        found.iter().map(|one| model.bytes(one)).collect::<Vec<_>>()
+        model.records(&index.run_places(run, after, limit, is_wanted).unwrap())
     };
     let all = model.wanted(after, limit, |event| event.run == Some(run));
     let count = model.events.iter().filter(|known| known.event.run == Some(run)).count();
@@ -308,7 +309,7 @@ fn after_a_load_that_failed_nothing_more_is_shown() {
     model.events.pop();
     assert!(!model.commits.is_empty());
     let places = one.stream_places(hash(1, 0), Seq::ZERO, usize::MAX).unwrap();
-    assert_eq!(places.len(), model.events.len());
+    assert_eq!(count(&places), model.events.len());
     check_rest(&one, &model);
 }
 
@@ -322,7 +323,7 @@ fn readers_see_every_event_once_while_tables_are_made() {
         let reader = scope.spawn(|| {
             let mut seen = 0;
             while seen < 1_200 {
-                let places = one.stream_places(hash(1, 0), Seq::ZERO, usize::MAX).unwrap().len();
+                let places = count(&one.stream_places(hash(1, 0), Seq::ZERO, usize::MAX).unwrap());
                 let copies = task_records(&one, hash(3, 0), Seq::ZERO, usize::MAX);
                 let expected = model.wanted(Seq::ZERO, copies.len(), |_| true);
                 assert!(copies == expected && places >= seen && copies.len() >= places);
@@ -334,4 +335,28 @@ fn readers_see_every_event_once_while_tables_are_made() {
         }
         reader.join().unwrap();
     });
+}
+
+/// A page has room for two of these, however many rows are asked for.
+#[test]
+fn a_page_has_no_more_places_than_room_for_their_bytes() {
+    const BYTES: usize = PAGE_BYTES_MAX / 2;
+    let one = index(&Engine::in_memory(&INDEX_KEYSPACES), usize::MAX);
+    let mut commit = Model::default().commit(&(0, vec![(Some(0), Some(0), 0); 5]));
+    commit.frame = vec![0; 5 * BYTES].into();
+    for (event, at) in commit.events.iter_mut().zip((0..).step_by(BYTES)) {
+        (event.offset, event.length) = (at, BYTES as u32);
+    }
+    one.add(commit).unwrap();
+    let check = |recent: usize, stored: usize| {
+        for places in [
+            one.stream_places(hash(1, 0), Seq::ZERO, usize::MAX).unwrap(),
+            one.run_places(hash(2, 0), Seq::ZERO, usize::MAX, &|_, _| true).unwrap(),
+        ] {
+            assert_eq!((places.recent.len(), places.stored.len()), (recent, stored));
+        }
+    };
+    check(2, 0);
+    one.flush().unwrap();
+    check(0, 2);
 }

@@ -53,8 +53,12 @@ impl OldLog {
         Ok(commit.transpose()?.map(|commit| commit.chain))
     }
 
-    /// Writes every commit as a frame.
-    pub(super) fn write_to(&self, appender: &mut Appender) -> Result<(), StoreError> {
+    /// Writes every commit as a frame, and tells of the last position of each.
+    pub(super) fn write_to(
+        &self,
+        appender: &mut Appender,
+        tell: &dyn Fn(Position),
+    ) -> Result<(), StoreError> {
         let mut keys = self.idempotency_keys()?;
         let prefix = keys::commit::prefix();
         let (mut range, mut frame) = (KeyRange::prefix(&prefix), Vec::new());
@@ -71,6 +75,7 @@ impl OldLog {
                     return Err(SegmentError::TooLarge { bytes: frame.len() }.into());
                 }
                 appender.append_unsynced(&frame)?;
+                tell(commit.last);
             }
             match page.last() {
                 Some((last, _)) if page.len() == PAGE => range = KeyRange::after(last, &prefix),

@@ -82,7 +82,7 @@ async fn a_crash_at_any_step_loses_nothing() {
         let copy = new.path().join("copy");
         copying::copy_folder(&folder_of_version_2().path().join("log"), &copy).unwrap();
         let made = new.path().join("made");
-        make(&OldLog::open(&copy).unwrap(), &made).unwrap();
+        make(&OldLog::open(&copy).unwrap(), &made, &|_| {}).unwrap();
         made
     };
     let cases: [&dyn Fn(&Places); 6] = [
@@ -194,4 +194,20 @@ async fn a_log_of_the_first_format_opens_and_goes_on_sealed() {
     assert!(matches!(refused, EraseError::InPlain { .. }), "{refused}");
     log.close().await;
     assert_eq!(read(&open(folder.path()).unwrap()), events);
+}
+
+#[test]
+fn whoever_opens_is_told_of_it() {
+    let told = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let (folder, tell) = (folder_of_version_2(), std::sync::Arc::clone(&told));
+    let on_migrating: crate::OnMigrating =
+        std::sync::Arc::new(move |progress: Progress| tell.lock().unwrap().push(progress));
+    let options = Options { on_migrating: Some(on_migrating), ..sample::options() };
+    for _ in 0..2 {
+        drop(EventLog::open(folder.path(), options.clone()).unwrap());
+    }
+    let (told, head) = (told.lock().unwrap(), Position::new(8));
+    let positions: Vec<u64> = told.iter().map(|one| one.position.get()).collect();
+    assert!(told.iter().all(|one| one.head == head) && positions.is_sorted(), "{told:?}");
+    assert_eq!((positions.len(), positions[0], positions[6]), (7, 0, 8), "once, and of each commit");
 }

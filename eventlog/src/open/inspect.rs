@@ -5,7 +5,7 @@ use std::{io, path::Path, sync::Arc};
 
 use super::{OpenError, acquire_lock, index_folder, io_error, look, open_keys};
 use crate::{
-    blob::{self, BlobInspection},
+    blob::{self, BlobInspection, inspect::NAMED_MAX},
     codec::record,
     keyring::Keyring,
     options::Options,
@@ -37,14 +37,18 @@ pub struct Inspection {
 pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError> {
     let _lock = acquire_lock(folder, (options.clock)())?;
     let looked = look(folder)?;
-    if let Some(refusal) = looked.refusal(folder) {
+    if let Some(refusal) = looked.refusal(folder).or_else(|| looked.refusal_by_index(folder)) {
         return Err(refusal);
     }
     let keyring = if looked.must_have_keys() { Some(open_keys(folder, options, true)?) } else { None };
     let is_torn = looked.torn_end().is_some();
     let blobs = match keyring.filter(|_| !is_torn) {
         Some(keyring) => {
-            blob::inspect::inspect(folder, &keyring).map_err(io_error("look at the blobs in", folder))?
+            let files = blob::inspect::inspect(folder, &keyring);
+            let files = files.map_err(io_error("look at the blobs in", folder))?;
+            let (head, segments) = (looked.survey.head.position, &looked.segments);
+            let named = blob::check::look_at_named(segments, head, &keyring, folder, NAMED_MAX);
+            BlobInspection { named: named.map_err(OpenError::Store)?, ..files }
         }
         None => BlobInspection::default(),
     };

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{LOG_FOLDER, OpenError, WATERMARK_FILE, io_error, segments_folder};
+use super::{LOG_FOLDER, OpenError, WATERMARK_FILE, io_error, recover, segments_folder};
 use crate::{
     durable,
     format::{self, Found},
@@ -89,7 +89,17 @@ impl Look {
         }
     }
 
-    /// The same, as damage of the log.
+    /// Why a folder without a head file must not be opened, if so: its index knows of events that its
+    /// record does not have. Where that is not so, nothing says whether the record is whole.
+    pub(super) fn refusal_by_index(&self, folder: &Path) -> Option<OpenError> {
+        if self.noted != Noted::Nothing {
+            return None;
+        }
+        let (log, noted) = (self.survey.head.position, recover::indexed(&folder.join(LOG_FOLDER))?.position);
+        (noted > log).then(|| OpenError::HeadBehind { folder: folder.to_owned(), log, noted })
+    }
+
+    /// What is wrong with the record, as damage of the log.
     pub(crate) fn damage(&self) -> Option<Damage> {
         let position = self.survey.head.position.next();
         if let Ending::Damaged { address, flaw } = self.survey.ending {

@@ -39,6 +39,17 @@ pub(crate) fn open_index(log_folder: &Path, segments: &Segments, head: Head) -> 
     rebuild(log_folder, segments, head)
 }
 
+/// How far the tables of the index go, as far as they can be read. Only what is durable in the record
+/// comes into them, so that a record that ends before them has lost its end.
+pub(super) fn indexed(log_folder: &Path) -> Option<Head> {
+    let folder = index_folder(log_folder);
+    if !folder.exists() {
+        return None;
+    }
+    let index = open_engine(&folder).ok().and_then(|engine| Index::open(engine).ok())?;
+    Some(index.checkpoint().head)
+}
+
 /// Throws the index away and makes it anew.
 pub(crate) fn rebuild(log_folder: &Path, segments: &Segments, head: Head) -> Result<Index, OpenError> {
     let folder = index_folder(log_folder);

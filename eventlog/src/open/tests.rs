@@ -159,6 +159,32 @@ async fn a_log_whose_end_was_cut_is_refused() {
     assert_eq!(fs::read(&path).unwrap(), bytes);
 }
 
+/// A folder whose record was put back to its first ten events, whose index knows of twelve, and that
+/// has no head file.
+#[tokio::test]
+async fn a_record_that_ends_before_its_index_is_refused_without_a_head_file_too() {
+    let folder = filled().await;
+    let (path, before, _) = segment(folder.path());
+    let log = open_log(folder.path()).unwrap();
+    sample::add(&log, &sample::thread("t"), [11, 12]).await.unwrap();
+    log.close().await;
+    repair::rebuild_index(folder.path(), &sample::options()).unwrap();
+    let after = fs::read(&path).unwrap();
+    fs::remove_file(folder.path().join(WATERMARK_FILE)).unwrap();
+    fs::write(&path, before).unwrap();
+    for _ in 0..2 {
+        let error = open_log(folder.path()).err().unwrap();
+        let OpenError::HeadBehind { log, noted, .. } = &error else { panic!("{error}") };
+        assert_eq!((*log, *noted), (Position::new(10), Position::new(12)));
+        let inspected = inspect(folder.path(), &sample::options());
+        assert!(matches!(inspected, Err(OpenError::HeadBehind { .. })), "{inspected:?}");
+    }
+    // The same folder with its whole record opens, and has a head file again.
+    fs::write(&path, after).unwrap();
+    assert_eq!(open_log(folder.path()).unwrap().head(), Position::new(12));
+    assert!(folder.path().join(WATERMARK_FILE).exists());
+}
+
 // Field report 39: a torn last entry made the next number 1 in another system.
 #[tokio::test]
 async fn a_torn_end_that_was_never_acknowledged_is_dropped_and_the_count_goes_on() {

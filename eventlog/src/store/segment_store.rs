@@ -15,9 +15,9 @@ use crate::{
     append::IdempotencyKey,
     codec::{DecodeError, record},
     engine::Engine,
-    index::{Index, Source},
+    index::{Index, Places},
     keyring::{Found, Keyring, ScopeId},
-    keys::{self, INDEX_KEYSPACES, location::Location, run_entry::TypeRef, task_event::Task},
+    keys::{self, INDEX_KEYSPACES, run_entry::TypeRef, task_event::Task},
     position::{Position, Seq},
     read::{Room, RunQuery},
     recorded::RecordedEvent,
@@ -185,41 +185,17 @@ impl SegmentStore {
         Ok(())
     }
 
-    /// Reads events where the index says they are, as long as there is room.
-    fn fetch(&self, sources: &[Source]) -> Result<Vec<RecordedEvent>, StoreError> {
+    /// Reads events where the index says they are.
+    fn fetch(&self, places: &Places) -> Result<Vec<RecordedEvent>, StoreError> {
         #[cfg(test)]
         self.segments.meet(crate::segment::faulty::Moment::Read)?;
-        let mut room = Room::of(sources.len());
-        let mut fits = |source: &&Source| {
-            let is_left = room.is_left();
-            room.take(match source {
-                Source::Stored(location) => location.length as usize,
-                Source::Memory(record) => record.bytes().len(),
-            });
-            is_left
-        };
-        let count = sources.iter().take_while(|source| fits(source)).count();
-        let sources = sources.get(..count).unwrap_or_default();
-        let mut events = Vec::with_capacity(sources.len());
-        let stored: Vec<Location> = sources
-            .iter()
-            .map_while(|source| match source {
-                Source::Stored(location) => Some(*location),
-                Source::Memory(_) => None,
-            })
-            .collect();
-        self.segments.read_many(&stored, &mut |_, record| {
+        let mut events = Vec::with_capacity(places.stored.len() + places.recent.len());
+        self.segments.read_many(&places.stored, &mut |_, record| {
             events.push(self.decode_event(record)?);
             Ok::<_, StoreError>(())
         })?;
-        for source in sources.iter().skip(stored.len()) {
-            match source {
-                Source::Memory(record) => events.push(self.decode_event(record.bytes())?),
-                Source::Stored(location) => self.segments.read_many(&[*location], &mut |_, record| {
-                    events.push(self.decode_event(record)?);
-                    Ok::<_, StoreError>(())
-                })?,
-            }
+        for record in &places.recent {
+            events.push(self.decode_event(record.bytes())?);
         }
         Ok(events)
     }
@@ -332,16 +308,11 @@ impl LogStore for SegmentStore {
 
     fn run_first(&self, run: RunHash) -> Result<Option<Position>, StoreError> {
         let places = self.index.run_places(*run.as_bytes(), Seq::ZERO, 1, &|_, _| true)?;
-        let mut first = None;
-        let mut note = |record: &[u8]| first = record::position(record);
-        match places.first() {
-            Some(Source::Memory(record)) => note(record.bytes()),
-            Some(Source::Stored(location)) => self.segments.read_many(&[*location], &mut |_, record| {
-                note(record);
-                Ok::<_, StoreError>(())
-            })?,
-            None => {}
-        }
+        let mut first = places.recent.first().and_then(|record| record::position(record.bytes()));
+        self.segments.read_many(&places.stored, &mut |_, record| {
+            first = record::position(record);
+            Ok::<_, StoreError>(())
+        })?;
         Ok(first)
     }
 

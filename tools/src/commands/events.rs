@@ -33,7 +33,8 @@ pub(super) async fn events(context: &Context, arguments: EventsArguments) -> any
         after_seq: arguments.after_seq,
         limit: 0,
     };
-    print_all(&context.output, &source, page, arguments.limit.unwrap_or(usize::MAX)).await?;
+    let until = arguments.as_of.unwrap_or(u64::MAX);
+    print_all(&context.output, &source, page, arguments.limit.unwrap_or(usize::MAX), until).await?;
     source.close().await;
     Ok(Exit::Done)
 }
@@ -78,16 +79,19 @@ async fn print_all(
     source: &Source,
     mut page: EventsPage,
     mut left: usize,
+    until: u64,
 ) -> anyhow::Result<()> {
     let mut printer = Printer { output, printed: 0 };
     printer.begin()?;
     while left > 0 {
         page.limit = left.min(*EVENTS_PAGE_RANGE.end() as usize);
         let records = source.events(&page).await?;
-        printer.print(&records)?;
-        left -= records.len().min(left);
-        match records.last() {
-            Some(last) if records.len() == page.limit => page.after_seq = last.seq,
+        // What an event says never changes, so that an earlier moment is the same list cut short.
+        let wanted = records.get(..records.partition_point(|record| record.seq <= until)).unwrap_or_default();
+        printer.print(wanted)?;
+        left -= wanted.len().min(left);
+        match wanted.last() {
+            Some(last) if wanted.len() == page.limit => page.after_seq = last.seq,
             Some(_) | None => break,
         }
     }

@@ -190,7 +190,12 @@ async fn a_damaged_blob_is_a_problem() {
         path = entries.find(|entry| !entry.ends_with("staged")).unwrap();
     }
     fs::write(&path, "no blob").unwrap();
-    check(folder.path(), "blobs", State::Problem, Exit::Integrity, "1 file is damaged", "restore BACKUP");
+    let named = format!("position 5: the blob {} that the event names is", blob.sha256);
+    for fault in ["damaged", "missing"] {
+        let found = format!("1 blob that events name cannot be read: {named} {fault}");
+        check(folder.path(), "blobs", State::Problem, Exit::Integrity, &found, "restore BACKUP");
+        fs::remove_file(&path).unwrap_or_default();
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! A backup has the blobs, and a folder that is made of it as well.
 
-use std::{ops::ControlFlow, os::unix::fs::MetadataExt, path::Path};
+use std::{collections::BTreeMap, ops::ControlFlow, os::unix::fs::MetadataExt, path::Path};
 
 use super::*;
 use crate::{
@@ -90,6 +90,35 @@ async fn a_backup_may_be_stopped_at_any_piece() {
             Ok(_) => return assert!(stop_at >= 5, "{stop_at}"),
         }
     }
+}
+
+/// The files of blobs below a folder, by their paths within it, with what tells files apart.
+fn inodes(root: &Path) -> BTreeMap<PathBuf, u64> {
+    let files = crate::blob::copy::files(root).unwrap().into_iter();
+    files.map(|name| (name.clone(), fs::metadata(root.join(name)).unwrap().ino())).collect()
+}
+
+#[tokio::test]
+async fn a_blob_that_is_unchanged_is_shared_with_the_backup_before() {
+    let world = World::new().await;
+    let backup = world.folder.path().join("backup");
+    world.keep("t", "a", &noise(100_000)).await;
+    back_up(&world.log, &backup);
+    let first = inodes(&backup);
+    world.keep("t", "b", &noise(70_000)).await;
+    back_up(&world.log, &backup);
+    let second = inodes(&backup.join("files/2"));
+    assert_eq!((first.len(), second.len()), (1, 2));
+    assert!(first.iter().all(|(name, inode)| second.get(name) == Some(inode)), "{first:?} {second:?}");
+    // What the backup before has lost is copied anew.
+    for name in second.keys() {
+        let path = backup.join("files/2").join(name);
+        flip(&path, fs::metadata(&path).unwrap().len() / 2);
+    }
+    back_up(&world.log, &backup);
+    let third = inodes(&backup.join("files/3"));
+    assert!(second.iter().all(|(name, inode)| third.get(name).is_some_and(|new| new != inode)));
+    assert!(backup::verify_backup(&backup, VerifyRequest::default()).unwrap().is_whole());
 }
 
 /// What lacks a blob is no copy, and does not take the place of one that has it.

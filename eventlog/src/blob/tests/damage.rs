@@ -78,3 +78,17 @@ async fn a_damaged_blob_is_written_anew() {
     assert_eq!(world.read("t", blob).unwrap(), b"the bytes");
     assert_eq!(world.staged(), Vec::<PathBuf>::new());
 }
+
+#[tokio::test]
+async fn a_missing_blob_is_damage_where_an_event_names_it() {
+    let world = World::new().await;
+    let blob = world.keep("t", "a", b"the bytes").await;
+    fs::remove_file(&world.settled()[0]).unwrap();
+    let missing = world.read("t", blob).unwrap_err();
+    assert!(matches!(missing, BlobError::Missing { .. }) && crate::is_damage(&missing), "{missing}");
+    let other = BlobRef { sha256: BlobDigest([7; 32]), ..blob };
+    for (thread, blob) in [("t", other), ("u", blob), ("unknown", blob)] {
+        let unknown = world.read(thread, blob).unwrap_err();
+        assert!(matches!(unknown, BlobError::NotFound { .. }) && !crate::is_damage(&unknown), "{unknown}");
+    }
+}

@@ -34,6 +34,10 @@ async fn assert_agree(remit: &Remit, demo: &Value) {
     let events = events.as_array().unwrap();
     assert_whole(events);
     assert_eq!(events.len() as u64, number(demo, "events"));
+    let earlier =
+        ["events", "--json", "--thread", text(demo, "thread_id"), "--after-seq", "2", "--as-of", "7"];
+    let earlier = remit.run(&earlier).await.exited(0).json();
+    assert_eq!(earlier.as_array().map(Vec::as_slice), events.get(2..7), "seqs 3 to 7");
     let ledger = remit.run(&["ledger", "--json"]).await.exited(0).json();
     assert_eq!(ledger, demo["ledger"]);
     assert_ledger(ledger.as_array().unwrap(), events);

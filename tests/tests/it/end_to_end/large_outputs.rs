@@ -73,6 +73,15 @@ async fn fifty_megabytes_can_be_had_whole_and_take_no_memory() {
     assert!(!remit.folder().join("from-folder.part").exists());
     let verified = remit.run(&["verify", "--json"]).await.exited(0).json();
     assert_eq!((&verified["whole"], &verified["blobs"]), (&json!(true), &json!(2)));
+    // What an event names and is not there is damage.
+    let (blobs, aside) = (remit.data().join("blobs"), remit.folder().join("aside"));
+    fs::rename(&blobs, &aside).unwrap();
+    let missing = remit.run(&["blob", &sha256, "--thread", &thread_id, "--out", "x"]).await.exited(5);
+    assert!(missing.stderr.contains("is missing, and an event of thread"), "{}", missing.stderr);
+    let doctor = remit.run(&["doctor", "--json"]).await.exited(5);
+    assert!(doctor.stdout.contains(&format!("the blob {sha256} that the event names is missing")));
+    fs::remove_dir_all(&blobs).unwrap_or_default();
+    fs::rename(&aside, &blobs).unwrap();
     // What is erased cannot be had, and what is not there is not found.
     remit.run(&["erase", &thread_id, "--yes"]).await.exited(0);
     remit.run(&["blob", &sha256, "--thread", &thread_id, "--out", "x"]).await.exited(3);
