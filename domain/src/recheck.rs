@@ -201,7 +201,12 @@ impl<'a> Deed<'a> {
                 Some(Self::Stopped(changed.stop_reason))
             }
             Event::Run(RunEvent::Started(_) | RunEvent::StatusChanged(_) | RunEvent::Compacted(_))
-            | Event::Model(ModelEvent::HumanInput(_) | ModelEvent::ToolResult(_))
+            | Event::Model(
+                ModelEvent::HumanInput(_)
+                | ModelEvent::ToolResult(_)
+                | ModelEvent::AnswerMissing(_)
+                | ModelEvent::AnswerCut(_),
+            )
             | Event::Delegation(
                 DelegationEvent::Refused(_)
                 | DelegationEvent::Queued(_)
@@ -233,7 +238,11 @@ impl<'a> Deed<'a> {
                 | SubagentEvent::Compacted(_),
             )
             | Event::Model(
-                ModelEvent::HumanInput(_) | ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_),
+                ModelEvent::HumanInput(_)
+                | ModelEvent::AiResponse(_)
+                | ModelEvent::ToolResult(_)
+                | ModelEvent::AnswerMissing(_)
+                | ModelEvent::AnswerCut(_),
             )
             | Event::Thread(_)
             | Event::Run(_)

@@ -82,6 +82,9 @@ pub struct RunSettings {
     /// When the lead or a subagent goes round in circles; absent where nobody looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_detection: Option<Box<LoopLimits>>,
+    /// Whether last words are looked at before they count as an answer; not in older runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checks_last_words: bool,
     /// What the client wants to find again.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
