@@ -24,6 +24,7 @@ use self::{
     token_budget::TokenCount,
 };
 use crate::{
+    compaction::CompactionRules,
     definition::TokenBudget,
     event::{
         Cap, CapAction, CapAxis, DelegationRequested, GuardAction, GuardTag, RefusalReason, RunSettings,
@@ -52,6 +53,8 @@ pub struct GuardLimits {
     pub delegations: Option<DelegationLimits>,
     /// What makes its last words an answer.
     pub last_words: LastWords,
+    /// How long its history may become; `None` sets no limit.
+    pub compaction: Option<CompactionRules>,
 }
 
 impl GuardLimits {
@@ -65,6 +68,7 @@ impl GuardLimits {
                 per_run: settings.max_total_subagents,
             }),
             last_words: if settings.checks_last_words { LastWords::OfLead } else { LastWords::Taken },
+            compaction: settings.summarization.as_deref().map(|set| set.rules(&settings.model_name)),
         }
     }
 
@@ -75,6 +79,7 @@ impl GuardLimits {
             loops: settings.loop_detection.as_deref().cloned(),
             delegations: None,
             last_words: if settings.checks_last_words { LastWords::OfSubagent } else { LastWords::Taken },
+            compaction: settings.summarization.as_deref().map(|set| set.rules(&request.model_name)),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{compaction::Compaction, family::family};
 use crate::{
+    compaction::CompactionSettings,
     definition::{SubagentsSettings, TokenBudget},
     guard::loop_detection::LoopLimits,
     ids::RunId,
@@ -85,6 +86,9 @@ pub struct RunSettings {
     /// Whether last words are looked at before they count as an answer; not in older runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checks_last_words: bool,
+    /// When history is compacted, and what stays; absent where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summarization: Option<Box<CompactionSettings>>,
     /// What the client wants to find again.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,

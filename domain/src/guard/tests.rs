@@ -14,6 +14,7 @@ fn limits(max_tokens: u64) -> GuardLimits {
         loops: Some(LoopLimits::default()),
         delegations: Some(DelegationLimits { per_response: 3, per_run: 6 }),
         last_words: LastWords::OfLead,
+        compaction: None,
     }
 }
 

@@ -46,6 +46,7 @@ fn start() -> Event {
         token_budget: None,
         loop_detection: None,
         checks_last_words: true,
+        summarization: None,
         metadata: Map::new(),
     }))
 }

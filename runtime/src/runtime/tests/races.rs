@@ -51,6 +51,7 @@ fn start() -> Decision {
         token_budget: None,
         loop_detection: None,
         checks_last_words: true,
+        summarization: None,
         metadata: Default::default(),
     };
     Decision::Run(RunCommand::Start { settings: Box::new(settings), input: Vec::new() })
