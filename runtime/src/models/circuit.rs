@@ -156,7 +156,7 @@ mod tests {
 
     #[track_caller]
     fn check_refused(circuits: &Circuits) {
-        let error = circuits.enter("m").err().expect("the circuit is open");
+        let error = circuits.enter("m").expect_err("the circuit is open");
         assert_eq!((error.kind, error.is_retryable()), (ModelErrorKind::CircuitOpen, false));
     }
 
