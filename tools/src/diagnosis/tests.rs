@@ -190,7 +190,7 @@ async fn a_damaged_blob_is_a_problem() {
         path = entries.find(|entry| !entry.ends_with("staged")).unwrap();
     }
     fs::write(&path, "no blob").unwrap();
-    let named = format!("position 5: the blob {} that the event names is", blob.sha256);
+    let named = format!("position 4: the blob {} that the event names is", blob.sha256);
     for fault in ["damaged", "missing"] {
         let found = format!("1 blob that events name cannot be read: {named} {fault}");
         check(folder.path(), "blobs", State::Problem, Exit::Integrity, &found, "restore BACKUP");
