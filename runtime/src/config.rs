@@ -37,6 +37,7 @@ pub use self::{
     delegation::{SubagentBatches, SubagentRuntime, Verification},
     effective::Entry,
     error::{ConfigError, Problem, Problems},
+    file::{YamlError, parse_yaml},
     guards::{LoopDetection, ToolFrequencyOverride},
     master_key::MasterKeySource,
     nearest::nearest,
