@@ -30,7 +30,10 @@ pub use self::{
         DelegationRequested, RefusalReason,
     },
     foreign::ForeignEvent,
-    model::{CALLER_KEY, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried, SUMMARY_CALLER},
+    model::{
+        CALLER_KEY, GuardAction, GuardFired, GuardTag, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried,
+        SUMMARY_CALLER,
+    },
     registry::{
         DefinitionCreated, DefinitionRolledBack, DefinitionSwitched, DefinitionUpdated, ErasureReason,
         ErasureRepeated, ErasureRequested, RegistryEvent, RunErased, ThreadErased,

@@ -18,6 +18,7 @@ use crate::{
     managed_registry::ManagedRegistry,
     models::{
         Models,
+        circuit::Circuits,
         retry::{Pauses, RetryPolicy},
     },
     sandbox::{Confinement, NoConfinement},
@@ -30,6 +31,8 @@ pub(crate) struct Services {
     pub(crate) log: EventLog,
     pub(crate) data_folder: PathBuf,
     pub(crate) models: Models,
+    /// Models that are left alone for a while.
+    pub(crate) circuits: Circuits,
     pub(crate) retry_policy: RetryPolicy,
     pub(crate) pauses: Arc<dyn Pauses>,
     /// The built-in types of subagent and the configuration's.

@@ -1,5 +1,6 @@
 //! The whole of Remit at work: over HTTP against a scripted model server, and as a process.
 
+mod agents_command;
 mod bad_requests;
 mod cancelled_run;
 mod child_text;
@@ -19,6 +20,7 @@ mod late_reader;
 mod log_tools;
 mod many_children;
 mod master_key;
+mod model_calls;
 mod model_failures;
 mod read_side;
 mod rebuilding;
