@@ -244,18 +244,14 @@ proptest! {
     fn versions_name_states_for_ever(commands in prop::collection::vec(("[xy]", command()), 0..40)) {
         let mut world = World::default();
         for (of, command) in commands {
-            let command = match command {
-                ManageCommand::RollBack { to_version, .. } => {
-                    let versions = world.history(&of);
-                    let then = versions.into_iter().find(|one| one.version == to_version);
-                    ManageCommand::RollBack { to_version, was: then.and_then(|one| one.definition).map(Box::new) }
-                }
-                other => other,
-            };
             let before = world.history(&of);
-            let wanted = match &command {
-                ManageCommand::RollBack { was, .. } => was.clone(),
-                _ => None,
+            let mut wanted = None;
+            let command = if let ManageCommand::RollBack { to_version, .. } = command {
+                let then = before.iter().find(|one| one.version == to_version);
+                wanted = then.and_then(|one| one.definition.clone()).map(Box::new);
+                ManageCommand::RollBack { to_version, was: wanted.clone() }
+            } else {
+                command
             };
             let changed = world.perform(&of, command, None);
             let after = world.history(&of);

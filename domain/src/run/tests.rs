@@ -1,5 +1,5 @@
 use super::*;
-use crate::{decider::replay, definition::InConfigOrder, ids::RunId, message::AssistantMessage};
+use crate::{decider::replay, ids::RunId, message::AssistantMessage};
 
 fn settings() -> RunSettings {
     RunSettings {
