@@ -10,6 +10,7 @@ pub(crate) mod event;
 pub(crate) mod evidence;
 pub(crate) mod health;
 pub(crate) mod ingest;
+pub(crate) mod managed;
 pub(crate) mod refusal;
 pub(crate) mod run;
 pub(crate) mod run_request;

@@ -11,8 +11,8 @@ mod range;
 pub(crate) use self::{
     body::{IngestBody, JsonBody, OptionalJsonBody},
     path::{
-        BackupPath, BlobPath, ErasurePath, ExportFilePath, ExportPath, Path, RunPath, TaskPath, ThreadPath,
-        VerificationPath, ViewPath,
+        BackupPath, BlobPath, ErasurePath, ExportFilePath, ExportPath, Path, RunPath, SubagentPath, TaskPath,
+        ThreadPath, VerificationPath, ViewPath,
     },
     query::{
         CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogQuery,

@@ -69,6 +69,18 @@ pub(crate) const TASK_RECEIPTS: &str = "/api/threads/{thread_id}/runs/{run_id}/t
 pub(crate) const CAPACITY: &str = "/api/capacity";
 /// The types of subagent.
 pub(crate) const SUBAGENTS: &str = "/api/subagents";
+/// The definitions that administrators keep.
+pub(crate) const MANAGED: &str = "/api/subagents/managed";
+/// One of them.
+pub(crate) const MANAGED_ONE: &str = "/api/subagents/managed/{name}";
+/// Offer it to leads.
+pub(crate) const MANAGED_ENABLE: &str = "/api/subagents/managed/{name}/enable";
+/// Offer it to no lead.
+pub(crate) const MANAGED_DISABLE: &str = "/api/subagents/managed/{name}/disable";
+/// Make it what it was.
+pub(crate) const MANAGED_ROLL_BACK: &str = "/api/subagents/managed/{name}/rollback";
+/// Its versions.
+pub(crate) const MANAGED_HISTORY: &str = "/api/subagents/managed/{name}/history";
 /// What was used, and what it cost.
 pub(crate) const USAGE: &str = "/api/usage";
 /// Where the views stand.

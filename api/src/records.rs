@@ -1,7 +1,9 @@
 //! The answers of the routes for whoever reads a data folder without a server: the same types of
 //! the wire, made by the same code.
 
-use contracts::wire::{cap, card, delegation, erasure, event, evidence, health, run, thread, usage_report};
+use contracts::wire::{
+    cap, card, delegation, erasure, event, evidence, health, managed, run, subagent, thread, usage_report,
+};
 use domain::{card::Card, event::RunStatus, ledger::LedgerEntry, pricing::Prices};
 use eventlog::RecordedEvent;
 use projections::{CapRow, LastRebuild, ReceiptRow, RunRow, ThreadRow, UsageAxis, UsageReport};
@@ -62,4 +64,19 @@ pub fn erasure(erasure: runtime::Erasure) -> erasure::Erasure {
 /// The erasures of an owner's threads.
 pub fn owner_erased(erasures: Vec<erasure::Erasure>) -> erasure::OwnerErased {
     convert::erasure::of_owner(erasures)
+}
+
+/// A managed definition.
+pub fn managed(one: runtime::Managed) -> managed::ManagedSubagent {
+    convert::managed::to_wire(one)
+}
+
+/// One version of a managed definition.
+pub fn managed_version(version: domain::managed::Version) -> managed::ManagedVersion {
+    convert::managed::version_to_wire(version)
+}
+
+/// A type of subagent, and whether a lead may delegate to it.
+pub fn subagent(resolved: domain::definition::Resolved, available: bool) -> subagent::Subagent {
+    convert::subagent::to_wire(resolved, available)
 }

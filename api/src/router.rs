@@ -36,6 +36,7 @@ pub(crate) fn routes(server: &Server) -> Router {
         .merge(routes::start::routes())
         .merge(routes::stream::routes())
         .merge(routes::subagents::routes())
+        .merge(routes::managed::routes())
         .merge(routes::tasks::routes())
         .merge(routes::threads::routes())
         .merge(routes::usage::routes())

@@ -11,6 +11,7 @@ pub(crate) mod events;
 pub(crate) mod exports;
 pub(crate) mod ingest;
 pub(crate) mod log;
+pub(crate) mod managed;
 pub(crate) mod messages;
 pub(crate) mod metrics;
 pub(crate) mod probes;

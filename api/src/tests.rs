@@ -11,6 +11,7 @@ mod events;
 mod exports;
 mod ingest;
 mod lists;
+mod managed;
 mod messages;
 mod metrics;
 mod order;

@@ -10,6 +10,7 @@ pub mod event;
 pub mod evidence;
 pub mod health;
 pub mod ingest;
+pub mod managed;
 pub mod message;
 pub mod object;
 pub mod page;

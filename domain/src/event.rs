@@ -34,7 +34,10 @@ pub use self::{
         CALLER_KEY, GuardAction, GuardFired, GuardTag, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried,
         SUMMARY_CALLER,
     },
-    registry::{ErasureReason, ErasureRepeated, ErasureRequested, RegistryEvent, RunErased, ThreadErased},
+    registry::{
+        DefinitionCreated, DefinitionRolledBack, DefinitionSwitched, DefinitionUpdated, ErasureReason,
+        ErasureRepeated, ErasureRequested, RegistryEvent, RunErased, ThreadErased,
+    },
     run::{
         Cap, CapAction, CapAxis, RunEnded, RunEvent, RunFailed, RunSettings, RunStatus, RunStatusChanged,
         RunStopReason,

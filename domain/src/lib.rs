@@ -19,6 +19,7 @@ pub mod ids;
 pub mod kept_output;
 pub mod ledger;
 pub mod limits;
+pub mod managed;
 pub mod message;
 pub mod pricing;
 pub mod prompt;

@@ -143,3 +143,10 @@ pub const CIRCUIT_THRESHOLD_RANGE: RangeInclusive<u32> = 0..=1_000;
 pub const CIRCUIT_RECOVERY_SECONDS_RANGE: RangeInclusive<u64> = 1..=86_400;
 /// What may be configured for any count of the loop guard (chain facts §1.6: from 1).
 pub const LOOP_COUNT_RANGE: RangeInclusive<u32> = 1..=10_000;
+
+/// Managed definitions that are there at a time: leads are shown every one that is enabled.
+pub const MANAGED_DEFINITIONS_MAX: usize = 256;
+/// The description of a managed definition. Leads read its first line.
+pub const DEFINITION_DESCRIPTION_CHARS_MAX: usize = 4_000;
+/// The system prompt of a managed definition. It is frozen into every run that may delegate to it.
+pub const DEFINITION_PROMPT_CHARS_MAX: usize = 32_000;

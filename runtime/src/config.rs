@@ -38,6 +38,7 @@ pub use self::{
     delegation::{SubagentBatches, SubagentRuntime, Verification},
     effective::Entry,
     error::{ConfigError, Problem, Problems},
+    file::{YamlError, parse_yaml},
     guards::{LoopDetection, ToolFrequencyOverride},
     llm_call::{CircuitBreaker, LlmCall},
     master_key::MasterKeySource,

@@ -135,7 +135,15 @@ fn take(erasures: &mut Vec<Erasure>, recorded: &RecordedEvent) -> Result<(), His
         Event::Registry(RegistryEvent::RunErased(erased)) => {
             done(erasures, erased.erasure_id, erased.events, recorded.recorded_at);
         }
-        Event::Registry(RegistryEvent::ErasureRepeated(_))
+        Event::Registry(
+            RegistryEvent::ErasureRepeated(_)
+            | RegistryEvent::DefinitionCreated(_)
+            | RegistryEvent::DefinitionUpdated(_)
+            | RegistryEvent::DefinitionEnabled(_)
+            | RegistryEvent::DefinitionDisabled(_)
+            | RegistryEvent::DefinitionDeleted(_)
+            | RegistryEvent::DefinitionRolledBack(_),
+        )
         | Event::Thread(_)
         | Event::Run(_)
         | Event::Model(_)

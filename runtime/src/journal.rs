@@ -29,6 +29,9 @@ pub enum JournalError {
         #[source]
         source: AppendError,
     },
+    /// The log refused or failed a fact that stands beside the threads.
+    #[error("recording an event in the registry")]
+    Registry(#[source] AppendError),
     /// A fact could not be written as JSON.
     #[error("writing a {event_type} event as JSON ({problem})")]
     Encode {

@@ -16,6 +16,7 @@ mod id_source;
 mod journal;
 mod live_runs;
 mod locks;
+mod managed_registry;
 pub mod models;
 mod recorder;
 mod registry;
@@ -43,7 +44,7 @@ pub use erasure::{Erasure, ErasureState, revived};
 pub use id_source::{IdSource, SystemIds};
 pub use journal::JournalError;
 pub use request::{
-    CancelError, CreateThreadError, EraseError, HistoryError, NewThread, RecoverError, RunRequest,
-    StartRunError, TaskRef,
+    CancelError, CreateThreadError, EraseError, HistoryError, ManageError, NewThread, RecoverError,
+    RunRequest, StartRunError, TaskRef,
 };
-pub use runtime::{Erase, Erasing, Runtime, RuntimeParts, enforce_erasures};
+pub use runtime::{Erase, Erasing, ManageOrder, Managed, Runtime, RuntimeParts, enforce_erasures};

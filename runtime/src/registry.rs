@@ -2,7 +2,7 @@
 
 use domain::{
     event::{Event, RegistryEvent, Scope},
-    ids::{ThreadId, UserId},
+    ids::UserId,
 };
 use eventlog::{Append, EventLog, Expected, NewEvent, StreamId};
 
@@ -16,12 +16,8 @@ pub(crate) struct Registrar<'a> {
 }
 
 impl Registrar<'_> {
-    /// Records a fact. It is about a thread, and not on it.
-    pub(crate) async fn record(
-        &self,
-        thread_id: &ThreadId,
-        event: RegistryEvent,
-    ) -> Result<(), JournalError> {
+    /// Records a fact, if the registry is where the writer believes.
+    pub(crate) async fn record(&self, expected: Expected, event: RegistryEvent) -> Result<(), JournalError> {
         let event_type = event.event_type();
         let encoded = eventlog::encode(&Event::Registry(event)).map_err(|error| JournalError::Encode {
             event_type: event_type.to_owned(),
@@ -40,9 +36,8 @@ impl Registrar<'_> {
             content: encoded.content,
             metadata: encoded.metadata,
         };
-        let (stream, expected) = (StreamId::Registry, Expected::Any);
-        let append = Append { stream, expected, idempotency_key: None, events: vec![event] };
-        let recorded = self.log.append(append).await.map(drop);
-        recorded.map_err(|source| JournalError::Log { thread_id: thread_id.clone(), source })
+        let append =
+            Append { stream: StreamId::Registry, expected, idempotency_key: None, events: vec![event] };
+        self.log.append(append).await.map(drop).map_err(JournalError::Registry)
     }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use domain::{
     event::RunStatus,
     ids::{DelegationId, ErasureId, RunId, ThreadId, ToolCallId, UserId},
+    managed::ManageRejection,
     message::HumanMessage,
 };
 use eventlog::ReadError;
@@ -152,6 +153,9 @@ pub enum StartRunError {
         #[source]
         source: HistoryError,
     },
+    /// The definitions that administrators keep cannot be read.
+    #[error("reading the managed definitions")]
+    Definitions(#[source] HistoryError),
     /// The log failed.
     #[error("recording the start of the run")]
     Journal(#[source] JournalError),
@@ -229,6 +233,23 @@ pub enum EraseError {
     Registry(#[from] HistoryError),
     /// The log failed.
     #[error("recording the erasure")]
+    Journal(#[from] JournalError),
+}
+
+/// Why a managed definition was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ManageError {
+    /// The change is refused.
+    #[error(transparent)]
+    Rejected(#[from] ManageRejection),
+    /// The process is going down.
+    #[error("the server is shutting down; nothing was changed")]
+    ShuttingDown,
+    /// The registry cannot be read.
+    #[error("reading the managed definitions")]
+    History(#[from] HistoryError),
+    /// The log failed.
+    #[error("recording the change")]
     Journal(#[from] JournalError),
 }
 

@@ -64,7 +64,8 @@ impl ResumableDelegation {
 /// them.
 pub(crate) fn frozen_registry(services: &Services, settings: &RunSettings) -> Arc<Registry> {
     let frozen = |subagents: &SubagentsSettings| {
-        Arc::new(Registry::new(subagents.clone(), settings.summarization_enabled))
+        let registry = Registry::new(subagents.clone(), settings.summarization_enabled);
+        Arc::new(registry.with_managed(settings.managed_subagents.as_deref()))
     };
     settings.subagents.as_deref().map_or_else(|| Arc::new(services.registry.clone()), frozen)
 }

@@ -1,6 +1,7 @@
 //! Resolves everything that a run obeys, once, when it starts.
 
 use domain::{
+    definition::{CustomAgent, InConfigOrder, Registry},
     event::RunSettings,
     guard::subagent_limit::DelegationLimits,
     ids::RunId,
@@ -29,10 +30,15 @@ pub(crate) fn check_input(input: &[HumanMessage]) -> Result<(), StartRunError> {
 
 /// The numbers that are shown to the lead are the numbers that are enforced, because both are
 /// these.
-pub(crate) fn resolve(services: &Services, request: &RunRequest) -> Result<RunSettings, StartRunError> {
+pub(crate) fn resolve(
+    services: &Services,
+    request: &RunRequest,
+    managed_subagents: Option<InConfigOrder<CustomAgent>>,
+) -> Result<RunSettings, StartRunError> {
     let model_name = request.model_name.clone().unwrap_or_else(|| services.models.default_name().to_owned());
     services.models.get(&model_name)?;
     let limits = limits(services, request);
+    let registry = services.registry.clone().with_managed(managed_subagents.as_ref());
     let mut tools = services.toolbox.names();
     if request.subagent_enabled {
         tools.push(TASK_TOOL.to_owned());
@@ -47,7 +53,8 @@ pub(crate) fn resolve(services: &Services, request: &RunRequest) -> Result<RunSe
         allowed_subagents: request.allowed_subagents.clone(),
         max_turns: LEAD_TURNS_MAX_DEFAULT,
         tools,
-        system_prompt: system_prompt(services, request, limits),
+        system_prompt: system_prompt(services, &registry, request, limits),
+        managed_subagents: managed_subagents.map(Box::new),
         subagents: Some(Box::new(services.registry.settings().clone())),
         summarization_enabled: services.registry.summarization_enabled(),
         token_budget: services.token_budget.map(Box::new),
@@ -73,8 +80,13 @@ fn limits(services: &Services, request: &RunRequest) -> DelegationLimits {
 
 /// The prompt, and the day: both are recorded, so that a run which is resumed on another day is
 /// still told this one.
-fn system_prompt(services: &Services, request: &RunRequest, limits: DelegationLimits) -> String {
-    let types = services.registry.available(services.allows_bash(), request.allowed_subagents.as_deref());
+fn system_prompt(
+    services: &Services,
+    registry: &Registry,
+    request: &RunRequest,
+    limits: DelegationLimits,
+) -> String {
+    let types = registry.available(services.allows_bash(), request.allowed_subagents.as_deref());
     let offer = DelegationOffer { types: &types, limits, receipts_enabled: services.receipts_enabled };
     let prompt = lead_system_prompt(request.subagent_enabled.then_some(&offer));
     format!("{prompt}\n\n{}", date_note(services.today()))

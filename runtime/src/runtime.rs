@@ -2,16 +2,20 @@
 
 mod cancel;
 mod erase;
+mod manage;
 mod recover;
 mod start;
 mod thread;
 
-pub use self::erase::{Erase, Erasing, enforce as enforce_erasures};
+pub use self::{
+    erase::{Erase, Erasing, enforce as enforce_erasures},
+    manage::{ManageOrder, Managed},
+};
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use domain::{
-    definition::{Registry, Resolved},
+    definition::Registry,
     event::RunStatus,
     ids::{RunId, ThreadId},
     run::Run,
@@ -27,6 +31,7 @@ use crate::{
     id_source::IdSource,
     live_runs::LiveRuns,
     locks::Locks,
+    managed_registry::ManagedRegistry,
     models::{
         Models,
         circuit::Circuits,
@@ -116,6 +121,7 @@ impl Runtime {
             retry_policy,
             pauses,
             registry: Registry::new(config.subagents, config.summarization.enabled),
+            managed: ManagedRegistry::default(),
             receipts_enabled: config.verification.receipts_enabled,
             admission: Admission::new(limits),
             queue_timeout: Duration::from_secs(gate.queue_timeout_seconds),
@@ -157,18 +163,6 @@ impl Runtime {
     /// The names of the models, the default one first.
     pub fn models(&self) -> Vec<String> {
         self.services.models.names()
-    }
-
-    /// Every type of subagent with what a delegation to it obeys, in listing order, and whether leads
-    /// may delegate to it here.
-    pub fn subagent_types(&self) -> Vec<(Resolved, bool)> {
-        let (registry, has_shell) = (&self.services.registry, self.services.allows_bash());
-        let types = registry.available(true, None).into_iter().filter_map(|listed| {
-            let name = listed.definition.name.as_str();
-            let is_available = registry.permit(name, has_shell, None).is_ok();
-            Some((registry.resolve(name)?, is_available))
-        });
-        types.collect()
     }
 
     /// How shell lines are confined here, or why there are none.

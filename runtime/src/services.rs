@@ -15,6 +15,7 @@ use crate::{
     clock::Clock,
     id_source::IdSource,
     live_runs::LiveRuns,
+    managed_registry::ManagedRegistry,
     models::{
         Models,
         circuit::Circuits,
@@ -34,7 +35,10 @@ pub(crate) struct Services {
     pub(crate) circuits: Circuits,
     pub(crate) retry_policy: RetryPolicy,
     pub(crate) pauses: Arc<dyn Pauses>,
+    /// The built-in types of subagent and the configuration's.
     pub(crate) registry: Registry,
+    /// Those that administrators keep.
+    pub(crate) managed: ManagedRegistry,
     pub(crate) receipts_enabled: bool,
     pub(crate) admission: Admission,
     pub(crate) queue_timeout: Duration,

@@ -1,15 +1,17 @@
 //! The command line: what may be written, and what it means. Nothing here does anything.
 
+mod agents;
 mod log_tools;
 mod views;
 
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{ArgGroup, Args, Parser, Subcommand};
-use domain::ids::{RunId, ThreadId, ToolCallId, UserId};
+use domain::ids::{InvalidId, RunId, SubagentType, ThreadId, ToolCallId, UserId};
 use eventlog::BlobDigest;
 use projections::Pace;
 
+pub(crate) use self::agents::{AgentsArguments, AgentsOrder};
 pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
     RebuildArguments, ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Messages(MessagesArguments),
     /// Sum up calls, tokens and costs by model, caller, run, thread or day
     Usage(UsageArguments),
+    /// List the types of subagent, and change those that are managed
+    Agents(AgentsArguments),
     /// Print events as they are recorded
     Tail(TailArguments),
     /// Fold what was recorded up to any event, step through it, or check that it can be made again
@@ -140,6 +144,10 @@ pub(crate) struct RunArguments {
     /// The lead's model, by its name in the configuration
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    /// The only types of subagent that the lead may delegate to, separated by commas; "" for none
+    /// [default: all]
+    #[arg(long, value_name = "TYPES")]
+    pub(crate) subagents: Option<SubagentTypes>,
     /// Go on with this thread instead of starting a new one
     #[arg(long, value_name = "THREAD")]
     pub(crate) thread: Option<ThreadId>,
@@ -292,6 +300,22 @@ pub(crate) struct EraseArguments {
     /// Do not ask
     #[arg(long)]
     pub(crate) yes: bool,
+}
+
+/// Types of subagent that a lead may delegate to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SubagentTypes(pub(crate) Vec<String>);
+
+impl std::str::FromStr for SubagentTypes {
+    type Err = InvalidId;
+
+    fn from_str(text: &str) -> Result<Self, InvalidId> {
+        let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+        names
+            .map(|name| SubagentType::new(name).map(|name| name.to_string()))
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
 }
 
 /// A number of events: from 0.

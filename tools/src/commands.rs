@@ -1,5 +1,6 @@
 //! One file per command: read the arguments, ask a library, print.
 
+mod agents;
 mod backup;
 mod bench;
 mod blob;
@@ -45,6 +46,7 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Caps(arguments) => caps::caps(context, &arguments).await,
         Command::Messages(arguments) => messages::messages(context, &arguments).await,
         Command::Usage(arguments) => usage::usage(context, &arguments).await,
+        Command::Agents(arguments) => agents::agents(context, arguments).await,
         Command::Tail(arguments) => tail::tail(context, arguments).await,
         Command::Replay(arguments) => replay::replay(context, &arguments).await,
         Command::Verify(arguments) => verify::verify(context, arguments).await,

@@ -138,7 +138,10 @@ fn refused(error: StartRunError) -> anyhow::Error {
         StartRunError::UnknownModel(_) | StartRunError::NoInput | StartRunError::InputTooLong { .. } => {
             Exit::Usage
         }
-        StartRunError::Folders { .. } | StartRunError::History { .. } | StartRunError::Journal(_) => {
+        StartRunError::Folders { .. }
+        | StartRunError::History { .. }
+        | StartRunError::Definitions(_)
+        | StartRunError::Journal(_) => {
             return anyhow::Error::new(error).context("could not start the run");
         }
     };

@@ -1,5 +1,6 @@
 //! How answers look to people. Values in, text out: nothing here reads, waits or prints.
 
+pub(crate) mod agents;
 pub(crate) mod backup;
 pub(crate) mod bench;
 pub(crate) mod caps;

@@ -1,6 +1,7 @@
 //! Where answers come from: the views of a data folder, or a running server. Both give the types of
 //! the wire, so that what a command prints does not depend on where it asked.
 
+pub(crate) mod agents;
 mod blob;
 mod folder;
 pub(crate) mod lists;

@@ -1,8 +1,9 @@
 //! Refusals and failures of the runtime and the views, as problems.
 
 use contracts::wire::problem::ProblemCode;
+use domain::managed::ManageRejection;
 use projections::{FeedError, RowError, UsageError};
-use runtime::{CancelError, CreateThreadError, EraseError, HistoryError, StartRunError};
+use runtime::{CancelError, CreateThreadError, EraseError, HistoryError, ManageError, StartRunError};
 
 use crate::error::ApiError;
 
@@ -37,6 +38,7 @@ impl From<StartRunError> for ApiError {
             StartRunError::ShuttingDown => Self::shutting_down(),
             StartRunError::Folders { .. } => failed(ProblemCode::Internal),
             StartRunError::History { source, .. } => failed(history_code(source)),
+            StartRunError::Definitions(source) => failed(history_code(source)),
             StartRunError::Journal(_) => failed(ProblemCode::Unavailable),
         }
     }
@@ -73,6 +75,35 @@ impl From<EraseError> for ApiError {
                 failed(ProblemCode::Unavailable)
             }
         }
+    }
+}
+
+/// A change that comes too late, or for something else, changed nothing and may be made anew.
+impl From<ManageError> for ApiError {
+    fn from(error: ManageError) -> Self {
+        let failed = |code| Self::failed(code, "changing the definition", &error);
+        match &error {
+            ManageError::Rejected(rejection) => Self::new(rejection_code(rejection), error.to_string()),
+            ManageError::ShuttingDown => Self::shutting_down(),
+            ManageError::History(source) => failed(history_code(source)),
+            ManageError::Journal(_) => failed(ProblemCode::Unavailable),
+        }
+    }
+}
+
+const fn rejection_code(rejection: &ManageRejection) -> ProblemCode {
+    match rejection {
+        ManageRejection::Unknown(_) | ManageRejection::NoVersion { .. } => ProblemCode::NotFound,
+        ManageRejection::Exists { .. } | ManageRejection::Changed { .. } | ManageRejection::TooMany => {
+            ProblemCode::Conflict
+        }
+        ManageRejection::Invalid(_) => ProblemCode::Invalid,
+    }
+}
+
+impl From<HistoryError> for ApiError {
+    fn from(error: HistoryError) -> Self {
+        Self::failed(history_code(&error), "reading the registry", &error)
     }
 }
 

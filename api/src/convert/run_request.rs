@@ -7,7 +7,10 @@ use contracts::wire::{
     problem::ProblemCode,
     run::{Configurable, CreateRun, InputMessage, MultitaskStrategy, StreamModes},
 };
-use domain::message::{HumanMessage, text_of};
+use domain::{
+    ids::{InvalidId, SubagentType},
+    message::{HumanMessage, text_of},
+};
 use runtime::RunRequest;
 use serde_json::{Map, Value};
 
@@ -38,6 +41,8 @@ const IDENTITY: [&str; 13] = [
     "trace_id",
     "checkpoint_id",
 ];
+/// Types that a request may name: more than there can be.
+const ALLOWED_TYPES_MAX: usize = 512;
 /// A secret that some clients put where everybody would see it (facts §8).
 const SECRET_KEY: &str = "auth_token";
 
@@ -55,7 +60,7 @@ pub(crate) fn from_wire(body: CreateRun) -> Answer<RunRequest> {
         subagent_enabled: keys.subagent_enabled.unwrap_or(true),
         max_concurrent_subagents: keys.max_concurrent_subagents.map(clamped),
         max_total_subagents: keys.max_total_subagents.map(clamped),
-        allowed_subagents: None,
+        allowed_subagents: keys.allowed_subagents.map(type_names).transpose()?,
         metadata: body.metadata,
         run_id: None,
     })
@@ -119,6 +124,11 @@ fn merged(configurable: Configurable, context: Configurable) -> Answer<Configura
             configurable.max_total_subagents,
             context.max_total_subagents,
         )?,
+        allowed_subagents: either(
+            "allowed_subagents",
+            configurable.allowed_subagents,
+            context.allowed_subagents,
+        )?,
         others: Map::new(),
     })
 }
@@ -140,11 +150,23 @@ fn check_others(place: &str, others: &Map<String, Value>) -> Answer<()> {
         None => Ok(()),
         Some(key) => {
             let key: String = key.chars().take(80).collect();
-            let known = "model_name, subagent_enabled, max_concurrent_subagents, max_total_subagents";
+            let known = "model_name, subagent_enabled, max_concurrent_subagents, max_total_subagents, allowed_subagents";
             let detail = format!("unknown field {place}.{key}; the keys that mean something are {known}");
             Err(ApiError::new(ProblemCode::Invalid, detail))
         }
     }
+}
+
+/// Names of types. One that nobody has now is never delegated to, and is no mistake: it may be back
+/// tomorrow.
+fn type_names(names: Vec<String>) -> Answer<Vec<String>> {
+    if names.len() > ALLOWED_TYPES_MAX {
+        return Err(ApiError::invalid("allowed_subagents", &format!("at most {ALLOWED_TYPES_MAX} names")));
+    }
+    for name in &names {
+        SubagentType::new(name.as_str()).map_err(|error| InvalidId { kind: "allowed_subagents", ..error })?;
+    }
+    Ok(names)
 }
 
 fn clamped(count: i64) -> u32 {

@@ -22,10 +22,11 @@ pub(crate) fn to_wire(resolved: Resolved, available: bool) -> wire::Subagent {
     }
 }
 
-const fn source(origin: Origin) -> wire::SubagentSource {
+pub(super) const fn source(origin: Origin) -> wire::SubagentSource {
     match origin {
         Origin::BuiltIn => wire::SubagentSource::BuiltIn,
         Origin::Configured => wire::SubagentSource::Configured,
+        Origin::Managed => wire::SubagentSource::Managed,
     }
 }
 

@@ -4,7 +4,7 @@ use axum::{
     extract::{FromRequestParts, RawPathParams},
     http::request::Parts,
 };
-use domain::ids::{ErasureId, InvalidId, JobId, RunId, ThreadId, ToolCallId};
+use domain::ids::{ErasureId, InvalidId, JobId, RunId, SubagentType, ThreadId, ToolCallId};
 use eventlog::BlobDigest;
 
 use crate::error::{Answer, ApiError};
@@ -72,6 +72,12 @@ pub(crate) struct VerificationPath {
     pub(crate) verification_id: JobId,
 }
 
+/// A managed definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SubagentPath {
+    pub(crate) name: SubagentType,
+}
+
 /// A view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ViewPath {
@@ -130,6 +136,12 @@ impl FromPath for ExportFilePath {
 impl FromPath for VerificationPath {
     fn from_path(params: &RawPathParams) -> Answer<Self> {
         Ok(Self { verification_id: id(params, "verification_id", |text| text.parse())? })
+    }
+}
+
+impl FromPath for SubagentPath {
+    fn from_path(params: &RawPathParams) -> Answer<Self> {
+        Ok(Self { name: id(params, "name", SubagentType::new)? })
     }
 }
 

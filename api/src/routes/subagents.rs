@@ -16,10 +16,11 @@ pub(crate) fn routes() -> Router<Server> {
     Router::new().route(paths::SUBAGENTS, get(now)).route(paths::RUN_SUBAGENTS, get(of_run))
 }
 
-/// A bare array in listing order: the built-in types, then the configuration's.
-async fn now(State(server): State<Server>, _: Query<()>) -> Json<Vec<Subagent>> {
-    let types = server.runtime.subagent_types();
-    Json(types.into_iter().map(|(one, available)| convert::subagent::to_wire(one, available)).collect())
+/// A bare array in listing order: the built-in types, the configuration's, then the managed ones that
+/// are enabled and not hidden.
+async fn now(State(server): State<Server>, _: Query<()>) -> Answer<Json<Vec<Subagent>>> {
+    let types = server.runtime.subagent_types().await?;
+    Ok(Json(types.into_iter().map(|(one, available)| convert::subagent::to_wire(one, available)).collect()))
 }
 
 /// The same as they were frozen when the run was started.

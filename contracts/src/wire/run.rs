@@ -83,6 +83,9 @@ pub struct Configurable {
     /// Delegations per run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_total_subagents: Option<i64>,
+    /// The only types that may be delegated to; an empty list allows none. Null and absent allow all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_subagents: Option<Vec<String>>,
     /// Everything else that the client sent.
     #[serde(flatten)]
     pub others: Map<String, Value>,

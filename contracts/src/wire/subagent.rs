@@ -39,6 +39,8 @@ pub enum SubagentSource {
     BuiltIn,
     /// Written in the configuration.
     Configured,
+    /// Kept by administrators, in the registry.
+    Managed,
 }
 
 /// The token budget of a type of subagent.

@@ -1,7 +1,9 @@
 //! Looking a type up: which source owns the name, and what the configuration lays over it
 //! (facts §1.3 and §1.8).
 
-use super::{BASH, Definition, Override, SubagentsSettings, TokenBudget, builtin};
+use super::{
+    BASH, CustomAgent, Definition, InConfigOrder, Override, SubagentsSettings, TokenBudget, builtin,
+};
 use crate::event::RefusalReason;
 
 /// Where a definition comes from.
@@ -11,6 +13,8 @@ pub enum Origin {
     BuiltIn,
     /// Written in the configuration.
     Configured,
+    /// Kept in the registry, and enabled.
+    Managed,
 }
 
 /// Every definition that there is.
@@ -51,6 +55,23 @@ impl Registry {
         Self { sources, settings, summarization_enabled }
     }
 
+    /// The same, with the enabled definitions that administrators keep. They come last, so that one whose
+    /// name another source has is hidden.
+    #[must_use]
+    pub fn with_managed(mut self, managed: Option<&InConfigOrder<CustomAgent>>) -> Self {
+        self.sources.retain(|(origin, _)| *origin != Origin::Managed);
+        let agents = managed.into_iter().flat_map(InConfigOrder::iter);
+        let definitions = agents.map(|(name, agent)| agent.definition(name)).collect();
+        self.sources.push((Origin::Managed, definitions));
+        self
+    }
+
+    /// The source that hides a managed definition of this name; none where none does.
+    pub fn hides(&self, name: &str) -> Option<Origin> {
+        let (origin, _) = self.owned().find(|(_, definition)| definition.name.as_str() == name)?;
+        (origin != Origin::Managed).then_some(origin)
+    }
+
     /// What the configuration said, to be frozen into a run.
     pub const fn settings(&self) -> &SubagentsSettings {
         &self.settings
@@ -78,7 +99,7 @@ impl Registry {
     }
 
     /// The types that a lead may delegate to, in listing order: the built-in ones, then the
-    /// configuration's in their order. `allowed_subagents` of `None` allows all of them.
+    /// configuration's in their order, then the managed ones by name. `allowed_subagents` of `None` allows all of them.
     pub fn available(&self, allow_bash: bool, allowed_subagents: Option<&[String]>) -> Vec<Listed<'_>> {
         self.owned()
             .filter(|(_, definition)| allow_bash || definition.name.as_str() != BASH)

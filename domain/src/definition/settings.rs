@@ -134,7 +134,8 @@ impl Override {
 }
 
 impl CustomAgent {
-    fn problems(&self, key: &str) -> Vec<SettingProblem> {
+    /// What is outside its range; `key` is where it stands.
+    pub(crate) fn problems(&self, key: &str) -> Vec<SettingProblem> {
         let mut checks = Checks::below(key);
         checks.at_least("timeout_seconds", Some(self.timeout_seconds), 1);
         checks.at_least("max_turns", Some(self.max_turns.into()), 1);

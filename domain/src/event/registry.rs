@@ -1,11 +1,14 @@
 //! What happened beside the threads. It stands in a stream of its own and is never sealed, so it
-//! holds ids, counts and times, and no text of a thread.
+//! holds ids, counts and times, what administrators wrote, and no text of a thread.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::family::family;
-use crate::ids::{ErasureId, RunHash, ThreadId};
+use crate::{
+    definition::CustomAgent,
+    ids::{ErasureId, RunHash, SubagentType, ThreadId},
+};
 
 family! {
     /// What happened beside the threads. An erasure begins and ends with an event, so that one
@@ -19,6 +22,18 @@ family! {
         RunErased(RunErased) = "run.erased" in Registry,
         /// A key that an erasure had destroyed was there again, and has been destroyed again.
         ErasureRepeated(ErasureRepeated) = "erasure.repeated" in Registry,
+        /// An administrator added a type of subagent.
+        DefinitionCreated(DefinitionCreated) = "definition.created" in Registry,
+        /// An administrator wrote it anew.
+        DefinitionUpdated(DefinitionUpdated) = "definition.updated" in Registry,
+        /// Leads may be offered it.
+        DefinitionEnabled(DefinitionSwitched) = "definition.enabled" in Registry,
+        /// No lead is offered it any more.
+        DefinitionDisabled(DefinitionSwitched) = "definition.disabled" in Registry,
+        /// It is gone; its history stays.
+        DefinitionDeleted(DefinitionSwitched) = "definition.deleted" in Registry,
+        /// It is again what it was at an earlier version.
+        DefinitionRolledBack(DefinitionRolledBack) = "definition.rolled_back" in Registry,
     }
 }
 
@@ -95,4 +110,50 @@ pub struct ErasureRepeated {
     /// The run, where the erasure is about one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_hash: Option<RunHash>,
+}
+
+/// A type of subagent was added.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefinitionCreated {
+    /// Its name.
+    pub name: SubagentType,
+    /// Counts the changes of what has this name, from 1, also over a deletion.
+    pub version: u64,
+    /// What it is.
+    pub definition: Box<CustomAgent>,
+    /// Whether leads are offered it from now on.
+    pub enabled: bool,
+}
+
+/// A type of subagent was written anew.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefinitionUpdated {
+    /// Its name.
+    pub name: SubagentType,
+    /// The version that this made.
+    pub version: u64,
+    /// What it is now.
+    pub definition: Box<CustomAgent>,
+}
+
+/// A type of subagent was switched on or off, or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefinitionSwitched {
+    /// Its name.
+    pub name: SubagentType,
+    /// The version that this made.
+    pub version: u64,
+}
+
+/// A type of subagent was made what it had been.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DefinitionRolledBack {
+    /// Its name.
+    pub name: SubagentType,
+    /// The version that this made.
+    pub version: u64,
+    /// The version whose text this is.
+    pub to_version: u64,
+    /// What it is now.
+    pub definition: Box<CustomAgent>,
 }

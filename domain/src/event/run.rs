@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{compaction::Compaction, family::family};
 use crate::{
     compaction::CompactionSettings,
-    definition::{SubagentsSettings, TokenBudget},
+    definition::{CustomAgent, InConfigOrder, SubagentsSettings, TokenBudget},
     guard::loop_detection::LoopLimits,
     ids::RunId,
     usage::Usage,
@@ -74,6 +74,9 @@ pub struct RunSettings {
     /// not note them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subagents: Option<Box<SubagentsSettings>>,
+    /// The managed definitions that were enabled; absent where there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_subagents: Option<Box<InConfigOrder<CustomAgent>>>,
     /// Whether history was compacted, which decides default token budgets.
     #[serde(default)]
     pub summarization_enabled: bool,

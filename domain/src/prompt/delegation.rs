@@ -72,7 +72,7 @@ fn bullet(listed: &Listed<'_>) -> String {
     let summary = match (listed.origin, name.as_str()) {
         (Origin::BuiltIn, GENERAL_PURPOSE) => general_purpose::SUMMARY.to_owned(),
         (Origin::BuiltIn, BASH) => bash::SUMMARY.to_owned(),
-        (Origin::BuiltIn | Origin::Configured, _) => {
+        (Origin::BuiltIn | Origin::Configured | Origin::Managed, _) => {
             escape(description.trim().lines().next().unwrap_or_default().trim_end())
         }
     };

@@ -14,6 +14,7 @@ fn settings() -> RunSettings {
         tools: vec!["ls".into()],
         system_prompt: "lead".into(),
         subagents: None,
+        managed_subagents: None,
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,

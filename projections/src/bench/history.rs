@@ -256,6 +256,7 @@ fn settings(run_id: &RunId) -> RunSettings {
         tools: vec!["task".into()],
         system_prompt: words(1, 200),
         subagents: None,
+        managed_subagents: None,
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,

@@ -29,6 +29,7 @@ pub(super) fn settings(run_id: &RunId, variant: u8) -> RunSettings {
         tools: vec!["task".into()],
         system_prompt: "lead".into(),
         subagents: None,
+        managed_subagents: None,
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,

@@ -40,7 +40,8 @@ pub fn definitions_of_run(
 
 fn definitions(settings: &RunSettings) -> Vec<RunDefinition> {
     let Some(subagents) = &settings.subagents else { return Vec::new() };
-    let registry = Registry::new((**subagents).clone(), settings.summarization_enabled);
+    let registry = Registry::new((**subagents).clone(), settings.summarization_enabled)
+        .with_managed(settings.managed_subagents.as_deref());
     let allowed = settings.allowed_subagents.as_deref();
     let is_allowed = |name: &str| {
         settings.subagent_enabled && allowed.is_none_or(|names| names.iter().any(|one| one == name))

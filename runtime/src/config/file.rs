@@ -79,8 +79,9 @@ fn parse(path: &Path, text: String) -> Result<ReadFile, ConfigError> {
     }
 }
 
-/// Reads YAML within the parser's budgets. Errors quote no lines, because a line may be a secret.
-pub(super) fn parse_yaml(text: &str) -> Result<Value, YamlError> {
+/// Reads YAML, and so JSON, within the parser's budgets. Errors quote no lines, because a line may be a
+/// secret.
+pub fn parse_yaml(text: &str) -> Result<Value, YamlError> {
     let options = serde_saphyr::options! {
         strict_booleans: true,
         with_snippet: false,
@@ -91,10 +92,10 @@ pub(super) fn parse_yaml(text: &str) -> Result<Value, YamlError> {
     })
 }
 
-/// YAML's own errors speak to programmers; this speaks to whoever wrote the file.
+/// Text that is no YAML. YAML's own errors speak to programmers; this speaks to whoever wrote the file.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {problem}")]
-pub(super) struct YamlError {
+pub struct YamlError {
     line: u64,
     problem: String,
 }

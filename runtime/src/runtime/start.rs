@@ -53,7 +53,8 @@ impl Runtime {
             return Err(StartRunError::ShuttingDown);
         }
         let mut history = self.idle_thread(thread_id, &request).await?;
-        let settings = run_settings::resolve(&self.services, &request)?;
+        let managed = self.managed().await.map_err(StartRunError::Definitions)?;
+        let settings = run_settings::resolve(&self.services, &request, managed.enabled())?;
         let run_id = settings.run_id.clone();
         let owner = history.owner.clone().unwrap_or_else(UserId::unowned);
         let beginning = Beginning { settings, state: RunState::default(), owner, resumable: Vec::new() };

@@ -1,5 +1,6 @@
 //! The whole of Remit at work: over HTTP against a scripted model server, and as a process.
 
+mod agents_command;
 mod bad_requests;
 mod cancelled_run;
 mod child_text;

@@ -81,7 +81,8 @@ async fn run_on(context: &Context, host: &Host, arguments: RunArguments) -> anyh
         None => host.create_thread(arguments.dir.as_deref()).await?,
     };
     let input = vec![HumanMessage { content: arguments.prompt, id: None }];
-    let request = RunRequest { model_name: arguments.model, ..RunRequest::saying(input) };
+    let allowed_subagents = arguments.subagents.map(|types| types.0);
+    let request = RunRequest { model_name: arguments.model, allowed_subagents, ..RunRequest::saying(input) };
     let mut watched = host.start(&thread_id, request).await?;
     let run_id = watched.run_id.clone();
     context.output.note(&format!("thread {thread_id}, run {run_id}"));
@@ -111,7 +112,9 @@ async fn run_there(context: &Context, server: &Server, arguments: RunArguments) 
 
 fn request(arguments: RunArguments) -> CreateRun {
     let message = InputMessage { role: "user".into(), content: Value::String(arguments.prompt), id: None };
-    let configurable = Configurable { model_name: arguments.model, ..Configurable::default() };
+    let allowed_subagents = arguments.subagents.map(|types| types.0);
+    let configurable =
+        Configurable { model_name: arguments.model, allowed_subagents, ..Configurable::default() };
     CreateRun {
         input: Some(RunInput { messages: vec![message] }),
         config: RunConfig { configurable },

@@ -1,5 +1,6 @@
 //! Answers from a running server, over HTTP.
 
+mod agents;
 mod lists;
 mod upkeep;
 

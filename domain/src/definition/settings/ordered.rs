@@ -20,6 +20,11 @@ impl<T> InConfigOrder<T> {
         self.0.iter().find(|(known, _)| known.as_str() == name).map(|(_, setting)| setting)
     }
 
+    /// Whether nothing is set.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Every name with what is set for it, in order.
     pub fn iter(&self) -> impl Iterator<Item = &(SubagentType, T)> {
         self.0.iter()
@@ -29,6 +34,19 @@ impl<T> InConfigOrder<T> {
 impl<T> Default for InConfigOrder<T> {
     fn default() -> Self {
         Self(Vec::new())
+    }
+}
+
+/// Of two with the same name, the first counts.
+impl<T> FromIterator<(SubagentType, T)> for InConfigOrder<T> {
+    fn from_iter<I: IntoIterator<Item = (SubagentType, T)>>(settings: I) -> Self {
+        let mut ordered = Self::default();
+        for (name, setting) in settings {
+            if ordered.get(name.as_str()).is_none() {
+                ordered.0.push((name, setting));
+            }
+        }
+        ordered
     }
 }
 

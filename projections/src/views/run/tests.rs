@@ -42,6 +42,7 @@ fn start() -> Event {
         tools: Vec::new(),
         system_prompt: "a long text".into(),
         subagents: None,
+        managed_subagents: None,
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,

@@ -2,7 +2,7 @@
 //! key file back. They are destroyed again, and that is recorded.
 
 use domain::event::{ErasureRepeated, RegistryEvent};
-use eventlog::EventLog;
+use eventlog::{EventLog, Expected};
 
 use super::job;
 use crate::{
@@ -29,7 +29,7 @@ pub async fn enforce(
         let repeated =
             ErasureRepeated { erasure_id: *erasure_id, thread_id: thread_id.clone(), run_hash: *run };
         let event = RegistryEvent::ErasureRepeated(repeated);
-        Registrar { log, ids, clock }.record(thread_id, event).await?;
+        Registrar { log, ids, clock }.record(Expected::Any, event).await?;
     }
     Ok(revived)
 }

@@ -214,7 +214,7 @@ impl Runtime {
                 })
             }
         };
-        self.register(&erasure.thread_id, event).await
+        self.register(event).await
     }
 }
 

@@ -6,12 +6,11 @@ use domain::{
     event::{ErasureReason, ErasureRequested, RegistryEvent},
     ids::{ErasureId, RunHash, RunId, ThreadId, UserId},
 };
-use eventlog::{EventFilter, EventLog, ReadError, Seal, Seq, StreamId};
+use eventlog::{EventFilter, EventLog, Expected, ReadError, Seal, Seq, StreamId};
 
 use super::{Erasing, Runtime};
 use crate::{
     erasure::{self, Erasure, ErasureState},
-    registry::Registrar,
     request::EraseError,
 };
 
@@ -109,7 +108,7 @@ impl Runtime {
             requested_at: self.services.clock.now(),
             thread_id: thread_id.clone(),
         };
-        self.register(&thread_id, RegistryEvent::ErasureRequested(requested.clone())).await?;
+        self.register(RegistryEvent::ErasureRequested(requested.clone())).await?;
         Ok(Erasure::begun(requested))
     }
 
@@ -144,13 +143,8 @@ impl Runtime {
     }
 
     /// Records a fact in the registry.
-    pub(super) async fn register(
-        &self,
-        thread_id: &ThreadId,
-        event: RegistryEvent,
-    ) -> Result<(), EraseError> {
-        let (log, ids, clock) = (&self.services.log, &*self.services.ids, &*self.services.clock);
-        Ok(Registrar { log, ids, clock }.record(thread_id, event).await?)
+    pub(super) async fn register(&self, event: RegistryEvent) -> Result<(), EraseError> {
+        Ok(self.registrar().record(Expected::Any, event).await?)
     }
 }
 

@@ -47,6 +47,7 @@ fn start() -> Decision {
         tools: Vec::new(),
         system_prompt: "lead".into(),
         subagents: None,
+        managed_subagents: None,
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,

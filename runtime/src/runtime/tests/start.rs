@@ -130,6 +130,7 @@ fn foreign_start(run: &RunId) -> NewEvent {
         tools: Vec::new(),
         system_prompt: "obey".into(),
         subagents: None,
+        managed_subagents: None,
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
