@@ -72,6 +72,7 @@ pub use blob::{
 };
 pub use codec::{
     DecodeError, EncodeError,
+    fact::{ReadFact, Said},
     typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
 };
 pub use condition::{CommitStats, Health, Histogram, Stats};

@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use crate::{
     append::IdempotencyKey,
     chain::{self, Hash},
+    codec::fact::ReadFact,
     codec::{DecodeError, EncodeError},
     engine::EngineError,
     keyring::Keyring,
@@ -181,6 +182,9 @@ impl From<SegmentError> for StoreError {
 /// Is shown an event and the bytes that its hash covers, and says whether it wants more.
 pub type Replayed<'a> = dyn FnMut(RecordedEvent, &[u8]) -> ControlFlow<()> + 'a;
 
+/// Is shown what an event says and the length of its record, in bytes, and says whether it wants more.
+pub type ShowFact<'a> = dyn FnMut(ReadFact, usize) -> ControlFlow<()> + 'a;
+
 /// A backend of the log. See the module for the rules.
 pub trait LogStore: Send + Sync {
     /// The keys that its records are sealed with.
@@ -203,6 +207,8 @@ pub trait LogStore: Send + Sync {
     fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError>;
     /// Shows events after a position, ascending, with the bytes that their hashes cover.
     fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError>;
+    /// Shows events after a position as folds read them, ascending, with the length of their records.
+    fn read_facts(&self, after: Position, limit: usize, show: &mut ShowFact<'_>) -> Result<(), StoreError>;
     /// Events of a stream after a seq, ascending.
     fn read_stream(
         &self,

@@ -210,6 +210,15 @@ pub(crate) trait RowKey: Sized {
         parts.0
     }
 
+    /// The same, in place of what is in this memory.
+    fn encode_into(&self, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        bytes.push(Self::KIND as u8);
+        let mut parts = KeyWriter(std::mem::take(bytes));
+        self.write(&mut parts);
+        *bytes = parts.0;
+    }
+
     /// The key from its bytes.
     fn decode(bytes: &[u8]) -> Option<Self> {
         let (kind, rest) = bytes.split_first()?;

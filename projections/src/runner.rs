@@ -126,13 +126,13 @@ impl Runner {
     pub(crate) fn step(&mut self, limit: usize) -> Result<Position, CatchUpError> {
         self.refresh()?;
         let Some(page) = Page::read(&self.log, self.position(), limit)? else { return Ok(self.position()) };
-        let is_full = page.count >= limit;
+        let is_more = page.last < self.log.head().get();
         self.is_stale = true;
         let mut batch = Batch::new();
         let outcomes = self.fold(&page, &mut batch)?;
         self.store.commit(batch).map_err(CatchUpError::Commit)?;
         for (tracked, outcome) in self.views.iter_mut().zip(outcomes) {
-            tracked.take(outcome, is_full, &self.store)?;
+            tracked.take(outcome, is_more, &self.store)?;
         }
         self.is_stale = false;
         Ok(self.position())

@@ -14,7 +14,12 @@
 
 use domain::ids::DelegationId;
 
-use super::{DecodeError, EncodeError, bytes::Reader, plain, sealed};
+use super::{
+    DecodeError, EncodeError,
+    bytes::Reader,
+    fact::{self, Names, ReadFact},
+    plain, sealed,
+};
 use crate::{
     chain::Hash,
     keyring::{Keyring, ScopeId},
@@ -119,6 +124,27 @@ pub(crate) fn decode(bytes: &[u8], keyring: &Keyring) -> Result<RecordedEvent, D
     };
     event.hash = *parts.hash;
     Ok(event)
+}
+
+/// Reads a record with its hash as a fold wants it, without making an event of it that is kept.
+pub(crate) fn read_fact(bytes: &[u8], keyring: &Keyring, names: &mut Names) -> Result<ReadFact, DecodeError> {
+    let parts = split(bytes)?;
+    match parts.version {
+        PLAIN_VERSION => {
+            let mut event = plain::decode(parts.header, parts.body)?;
+            event.hash = *parts.hash;
+            Ok(ReadFact::of(&event))
+        }
+        _ => {
+            let sealed = sealed::Bytes {
+                clear: parts.clear,
+                header: parts.header,
+                body: parts.body,
+                record: parts.hashed,
+            };
+            fact::read_sealed(&sealed, keyring, names, *parts.hash)
+        }
+    }
 }
 
 /// What a sealed record without its hash says when nobody can open it. The hash is not filled in.

@@ -13,7 +13,7 @@
 //! `run` and `task` are the hashes that the index has them under. So the index can be made and
 //! checked without any key, and of a thread's own words nothing but its id is in the clear.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
 use domain::ids::{DelegationId, EventId, RunId, ToolCallId, UserId};
 
@@ -150,21 +150,39 @@ fn bits(present: [(bool, u8); 4]) -> u8 {
 /// filled in.
 pub(super) fn decode(bytes: &Bytes<'_>, keyring: &Keyring) -> Result<RecordedEvent, DecodeError> {
     let header = read_header(bytes.header)?;
-    let scope = header.run.unwrap_or_else(|| stream_scope(&header));
-    match keyring.find(scope).map_err(DecodeError::Key)? {
-        Found::Live(scope_key) => OPENED_BODY.with_borrow_mut(|body| {
-            let opened = open_body(bytes, &header, &scope_key, body)?;
-            let event = read_body(header, body, Seal::Opened(opened));
-            body.shrink_to(OPENED_BODY_BYTES_KEPT);
-            event
+    match find_key(&header, keyring)? {
+        Some(scope_key) => with_opened(bytes, &header, &scope_key, |body, opened| {
+            read_body(&header, body, Seal::Opened(opened))
         }),
-        Found::Destroyed => Ok(erased(header, bytes.record)),
-        // A run's key may be lost with an older copy of the key file; its thread was erased all the same.
-        Found::Missing if header.run.is_some() && keyring.is_destroyed(stream_scope(&header)) => {
-            Ok(erased(header, bytes.record))
-        }
-        Found::Missing => Err(DecodeError::KeyMissing { stream: header.stream, seq: header.seq }),
+        None => Ok(erased(header, bytes.record)),
     }
+}
+
+/// The key of the body; none if it was destroyed.
+pub(super) fn find_key(header: &Header, keyring: &Keyring) -> Result<Option<Arc<SecretKey>>, DecodeError> {
+    let scope = header.run.unwrap_or_else(|| stream_scope(header));
+    match keyring.find(scope).map_err(DecodeError::Key)? {
+        Found::Live(scope_key) => Ok(Some(scope_key)),
+        Found::Destroyed => Ok(None),
+        // A run's key may be lost with an older copy of the key file; its thread was erased all the same.
+        Found::Missing if header.run.is_some() && keyring.is_destroyed(stream_scope(header)) => Ok(None),
+        Found::Missing => Err(DecodeError::KeyMissing { stream: header.stream.clone(), seq: header.seq }),
+    }
+}
+
+/// Opens the body and shows it.
+pub(super) fn with_opened<T>(
+    bytes: &Bytes<'_>,
+    header: &Header,
+    scope_key: &SecretKey,
+    show: impl FnOnce(&[u8], Opened) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
+    OPENED_BODY.with_borrow_mut(|body| {
+        let opened = open_body(bytes, header, scope_key, body)?;
+        let shown = show(body, opened);
+        body.shrink_to(OPENED_BODY_BYTES_KEPT);
+        shown
+    })
 }
 
 fn stream_scope(header: &Header) -> ScopeId {
@@ -186,25 +204,33 @@ fn open_body(
 }
 
 /// What is in the clear.
-struct Header {
-    position: Position,
-    seq: Seq,
-    stream: StreamId,
+pub(super) struct Header {
+    pub(super) position: Position,
+    pub(super) seq: Seq,
+    pub(super) stream: StreamId,
     event_id: EventId,
-    schema_version: u16,
-    run: Option<ScopeId>,
+    pub(super) schema_version: u16,
+    pub(super) run: Option<ScopeId>,
     task: Option<[u8; 16]>,
-    delegation_id: Option<DelegationId>,
+    pub(super) delegation_id: Option<DelegationId>,
     type_tag: TypeTag,
     created_at: jiff::Timestamp,
-    recorded_at: jiff::Timestamp,
+    pub(super) recorded_at: jiff::Timestamp,
 }
 
 fn read_header(header: &[u8]) -> Result<Header, DecodeError> {
+    read_header_of(header, |stream| Ok(stream.parse()?))
+}
+
+/// The same for whoever may know the stream already.
+pub(super) fn read_header_of(
+    header: &[u8],
+    parse: impl FnOnce(&str) -> Result<StreamId, DecodeError>,
+) -> Result<Header, DecodeError> {
     let mut reader = Reader::new(header);
     let position = Position::new(reader.u64("position")?);
     let seq = Seq::new(reader.u64("seq")?);
-    let stream = reader.text("stream")?.parse()?;
+    let stream = parse(reader.text("stream")?)?;
     let event_id = EventId::from_uuid(reader.uuid("event_id")?);
     let schema_version = reader.u16("schema_version")?;
     let present = options(&mut reader, CLEAR_OPTIONS)?;
@@ -234,28 +260,58 @@ fn options(reader: &mut Reader<'_>, known: u8) -> Result<u8, DecodeError> {
     }
 }
 
-fn read_body(header: Header, body: &[u8], seal: Seal) -> Result<RecordedEvent, DecodeError> {
-    let mut reader = Reader::new(body);
-    let event_type = reader.text("event_type")?.to_owned();
-    let category = reader.text("category")?.to_owned();
-    let present = options(&mut reader, SEALED_OPTIONS)?;
-    let scope = Scope {
-        run_id: optional(present, HAS_RUN_ID, || Ok(RunId::new(reader.text("run_id")?)?))?,
-        task_id: optional(present, HAS_TASK_ID, || Ok(ToolCallId::new(reader.text("task_id")?)?))?,
-        delegation_id: header.delegation_id,
-    };
-    let causation_id =
-        optional(present, HAS_CAUSATION_ID, || reader.uuid("causation_id").map(EventId::from_uuid))?;
-    let correlation_id =
-        optional(present, HAS_CORRELATION_ID, || reader.text("correlation_id").map(str::to_owned))?;
-    let owner = UserId::new(reader.text("owner")?)?;
-    let content_bytes = reader.u32("content")? as usize;
-    let content = Json::from_stored(utf8(reader.take(content_bytes, "content")?, "content")?);
-    let metadata = Json::from_stored(utf8(reader.rest(), "metadata")?);
+/// What an opened body says.
+pub(super) struct Body<'a> {
+    pub(super) event_type: &'a str,
+    pub(super) category: &'a str,
+    pub(super) run_id: Option<&'a str>,
+    pub(super) task_id: Option<&'a str>,
+    causation_id: Option<EventId>,
+    correlation_id: Option<&'a str>,
+    pub(super) owner: &'a str,
+    pub(super) content: &'a str,
+    pub(super) metadata: &'a str,
+}
+
+impl<'a> Body<'a> {
+    pub(super) fn read(body: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body);
+        let (event_type, category) = (reader.text("event_type")?, reader.text("category")?);
+        let present = options(&mut reader, SEALED_OPTIONS)?;
+        let run_id = optional(present, HAS_RUN_ID, || reader.text("run_id"))?;
+        let task_id = optional(present, HAS_TASK_ID, || reader.text("task_id"))?;
+        let causation_id =
+            optional(present, HAS_CAUSATION_ID, || reader.uuid("causation_id").map(EventId::from_uuid))?;
+        let correlation_id = optional(present, HAS_CORRELATION_ID, || reader.text("correlation_id"))?;
+        let owner = reader.text("owner")?;
+        let content_bytes = reader.u32("content")? as usize;
+        let content = utf8(reader.take(content_bytes, "content")?, "content")?;
+        let metadata = utf8(reader.rest(), "metadata")?;
+        Ok(Self {
+            event_type,
+            category,
+            run_id,
+            task_id,
+            causation_id,
+            correlation_id,
+            owner,
+            content,
+            metadata,
+        })
+    }
+}
+
+fn read_body(header: &Header, body: &[u8], seal: Seal) -> Result<RecordedEvent, DecodeError> {
+    let body = Body::read(body)?;
     let mut event = empty(header, seal);
-    (event.event_type, event.category, event.scope) = (event_type, category, scope);
-    (event.causation_id, event.correlation_id, event.owner) = (causation_id, correlation_id, owner);
-    (event.content, event.metadata) = (content, metadata);
+    event.event_type = body.event_type.to_owned();
+    event.category = body.category.to_owned();
+    event.scope.run_id = body.run_id.map(RunId::new).transpose()?;
+    event.scope.task_id = body.task_id.map(ToolCallId::new).transpose()?;
+    event.causation_id = body.causation_id;
+    event.correlation_id = body.correlation_id.map(str::to_owned);
+    event.owner = UserId::new(body.owner)?;
+    (event.content, event.metadata) = (Json::from_stored(body.content), Json::from_stored(body.metadata));
     Ok(event)
 }
 
@@ -265,14 +321,14 @@ pub(super) fn decode_erased(header: &[u8], record: &[u8]) -> Result<RecordedEven
 }
 
 fn erased(header: Header, record: &[u8]) -> RecordedEvent {
-    empty(header, Seal::Erased(ErasedRecord(record.into())))
+    empty(&header, Seal::Erased(ErasedRecord(record.into())))
 }
 
 /// The event as the header alone tells it.
-fn empty(header: Header, seal: Seal) -> RecordedEvent {
+fn empty(header: &Header, seal: Seal) -> RecordedEvent {
     RecordedEvent {
         position: header.position,
-        stream: header.stream,
+        stream: header.stream.clone(),
         seq: header.seq,
         event_id: header.event_id,
         event_type: String::new(),

@@ -8,7 +8,8 @@ use std::sync::{
 use domain::ids::RunHash;
 
 use super::{
-    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, StoreError, StreamSummary, Tail,
+    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, ShowFact, StoreError, StreamSummary,
+    Tail,
 };
 use crate::{
     append::IdempotencyKey,
@@ -96,6 +97,10 @@ impl LogStore for FaultyStore {
 
     fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError> {
         self.inner.replay(after, limit, visit)
+    }
+
+    fn read_facts(&self, after: Position, limit: usize, show: &mut ShowFact<'_>) -> Result<(), StoreError> {
+        self.inner.read_facts(after, limit, show)
     }
 
     fn read_stream(

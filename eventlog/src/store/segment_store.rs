@@ -10,10 +10,12 @@ use std::{
 
 use domain::ids::RunHash;
 
-use super::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
+use super::{
+    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, ShowFact, StoreError, StreamSummary, Tail,
+};
 use crate::{
     append::IdempotencyKey,
-    codec::{DecodeError, record},
+    codec::{DecodeError, fact::Names, record},
     engine::Engine,
     index::{Index, Located, Source},
     keyring::{Found, Keyring, ScopeId},
@@ -270,6 +272,19 @@ impl LogStore for SegmentStore {
             left -= 1;
             let shown = visit(self.decode_event(record)?, record::hashed(record));
             Ok(flow(left > 0 && shown.is_continue()))
+        })
+    }
+
+    fn read_facts(&self, after: Position, limit: usize, show: &mut ShowFact<'_>) -> Result<(), StoreError> {
+        let (mut left, mut names) = (limit, Names::default());
+        if left == 0 {
+            return Ok(());
+        }
+        self.visit_after(after, &mut |record| {
+            left -= 1;
+            let fact = record::read_fact(record, &self.keyring, &mut names)
+                .map_err(damaged("the record of an event"))?;
+            Ok(flow(show(fact, record.len()).is_continue() && left > 0))
         })
     }
 

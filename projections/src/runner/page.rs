@@ -9,7 +9,7 @@ use domain::{
     limits::ERROR_DETAIL_CHARS_MAX,
     text,
 };
-use eventlog::{EventLog, PAGE_BYTES_MAX, Position, ReadError, RecordedEvent};
+use eventlog::{EventLog, Position, ReadError, ReadFact, Said};
 
 use super::again;
 use crate::{
@@ -18,9 +18,6 @@ use crate::{
     store::{RowError, Side, Snapshot},
     view::{FoldError, Registered},
 };
-
-/// Records that are read at once: few, so that their memory is used again for the next ones.
-const READ_EVENTS: usize = 256;
 
 /// Positions that a view skips.
 pub(super) type Poison = BTreeMap<u64, Unfit>;
@@ -92,37 +89,21 @@ impl Page {
             last_hash: [0; 32],
             log: log.clone(),
         };
-        let (mut origins, mut bytes) = (Origins::default(), 0);
-        while page.count < limit && bytes < PAGE_BYTES_MAX {
-            let recorded = log.read_all(Position::new(page.last), (limit - page.count).min(READ_EVENTS))?;
-            if recorded.is_empty() {
-                break;
-            }
-            for event in recorded {
-                bytes += event.content.get().len();
-                page.take(&event, &mut origins);
-            }
-        }
+        log.read_facts(after, limit, &mut |fact| page.take(fact))?;
         Ok((page.count > 0).then_some(page))
     }
 
-    fn take(&mut self, event: &RecordedEvent, origins: &mut Origins) {
-        (self.last, self.last_hash) = (event.position.get(), event.hash);
+    fn take(&mut self, ReadFact { position, hash, said }: ReadFact) {
+        (self.last, self.last_hash) = (position.get(), hash);
         self.count += 1;
-        if event.is_erased() {
-            return;
-        }
-        let Some(thread_id) = event.stream.thread_id() else {
-            self.items.extend(run_erased(event));
-            return;
-        };
-        let origin = origins.of(thread_id, event.scope.run_id.as_ref());
-        match eventlog::decode(event) {
-            Ok(fact) => self.items.push(Item::Fact(Box::new(fact), origin)),
-            Err(error) => {
-                let unfit = Unfit { thread_id: thread_id.clone(), origin, reason: chain(&error) };
-                self.undecodable.insert(event.position.get(), unfit);
+        match said {
+            Said::Fact(fact, run) => self.items.push(Item::Fact(fact, Origin::of(run))),
+            Said::Undecodable { thread_id, run, error } => {
+                let unfit = Unfit { thread_id, origin: Origin::of(run), reason: chain(&error) };
+                self.undecodable.insert(position.get(), unfit);
             }
+            Said::Beside(event) => self.items.extend(run_erased(position, event)),
+            Said::Nothing => {}
         }
     }
 
@@ -228,12 +209,23 @@ pub(super) fn apply_with_care(
 }
 
 /// Views are about threads; of what happened beside them, this alone changes a thread.
-fn run_erased(event: &RecordedEvent) -> Option<Item> {
-    match event.fact() {
-        Ok(Event::Registry(RegistryEvent::RunErased(erased))) => {
-            Some(Item::RunErased { position: event.position.get(), thread_id: erased.thread_id })
+fn run_erased(position: Position, event: Event) -> Option<Item> {
+    match event {
+        Event::Registry(RegistryEvent::RunErased(erased)) => {
+            Some(Item::RunErased { position: position.get(), thread_id: erased.thread_id })
         }
-        Ok(_) | Err(_) => None,
+        Event::Registry(
+            RegistryEvent::ErasureRequested(_)
+            | RegistryEvent::ErasureRepeated(_)
+            | RegistryEvent::ThreadErased(_),
+        )
+        | Event::Thread(_)
+        | Event::Run(_)
+        | Event::Model(_)
+        | Event::Tool(_)
+        | Event::Delegation(_)
+        | Event::Subagent(_)
+        | Event::Foreign(_) => None,
     }
 }
 

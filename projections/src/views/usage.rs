@@ -7,6 +7,8 @@
 
 mod report;
 
+use std::cell::RefCell;
+
 use domain::{
     event::{
         DelegationEvent, DelegationRequested, Event, LEAD_CALLER, Logged, ModelEvent, RunEvent, SubagentEvent,
@@ -167,6 +169,24 @@ fn answered_by(reply: &AssistantMessage) -> String {
     named.unwrap_or(UNKNOWN).to_owned()
 }
 
+thread_local! {
+    /// The cell that was hashed last: calls of one subagent follow one another.
+    static NEWEST_CELL: RefCell<Option<(Date, String, String, NameHash)>> = const { RefCell::new(None) };
+}
+
+fn cell_of(day: Date, model_name: &str, caller: &str) -> NameHash {
+    NEWEST_CELL.with_borrow_mut(|newest| match newest {
+        Some((of_day, model, by, cell)) if (*of_day, &**model, &**by) == (day, model_name, caller) => {
+            cell.clone()
+        }
+        Some(_) | None => {
+            let cell = NameHash::of_words(&[&day.to_string(), model_name, caller]);
+            *newest = Some((day, model_name.to_owned(), caller.to_owned(), cell.clone()));
+            cell
+        }
+    })
+}
+
 fn add(
     event: &Logged,
     rows: &mut Rows<'_>,
@@ -175,7 +195,7 @@ fn add(
     report: Option<Usage>,
 ) -> Result<(), FoldError> {
     let day = TimeZone::UTC.to_datetime(event.recorded_at).date();
-    let cell = NameHash::of_words(&[&day.to_string(), &model_name, &caller]);
+    let cell = cell_of(day, &model_name, &caller);
     rows.update(&UsageCellKey { thread_id, run, cell }, |known| {
         let mut cell = known.unwrap_or_else(|| UsageCell {
             run_id: event.scope.run_id.clone(),
