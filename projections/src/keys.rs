@@ -33,7 +33,7 @@
 //! the order of the bytes is the order of the parts. What a thread has much of is kept in chunks of
 //! [`CHUNK_SEQS`] seqs: a row costs more than what is in it.
 //!
-//! Rows are JSON; all but checkpoints are sealed with the key of the thread that their key names.
+//! Rows are JSON, and chunks are packed; all but checkpoints are sealed with the key of the thread that their key names.
 //! Keys are not sealed: they hold threads' ids, our own ids, numbers and hashes. The ids of runs and
 //! tasks come from clients and providers, who may write there what they like.
 //!
@@ -49,6 +49,8 @@ use domain::{
 use eventlog::engine::KeyRange;
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
+
+use crate::views::{card::CardParts, receipts::Receipts};
 
 pub(crate) mod cap;
 pub(crate) mod card;
@@ -177,10 +179,60 @@ impl NameHash {
     }
 }
 
-/// What can be stored under a key.
-pub(crate) trait Row: Serialize + DeserializeOwned + Clone + Send + 'static {}
+/// What can be stored under a key: JSON, where nothing else is said.
+pub(crate) trait Row: Sized + Clone + Send + 'static {
+    /// The row as it is before it is sealed.
+    fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error>;
 
-impl<T: Serialize + DeserializeOwned + Clone + Send + 'static> Row for T {}
+    /// The row from what `to_bytes` made.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error>;
+}
+
+impl<T: Serialize + DeserializeOwned + Clone + Send + 'static> Row for T {
+    fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+}
+
+/// A row as a person reads it: as JSON.
+pub(crate) fn shown(kind: KeyKind, row: &[u8]) -> String {
+    let packed = match kind {
+        KeyKind::CardParts => {
+            CardParts::from_bytes(row).and_then(|row| serde_json::to_string(&row.unpacked()?))
+        }
+        KeyKind::Receipts => {
+            Receipts::from_bytes(row).and_then(|row| serde_json::to_string(&row.unpacked()?))
+        }
+        KeyKind::Checkpoint
+        | KeyKind::Parked
+        | KeyKind::Thread
+        | KeyKind::ThreadRun
+        | KeyKind::Run
+        | KeyKind::RunOrder
+        | KeyKind::LedgerEntry
+        | KeyKind::LedgerOrder
+        | KeyKind::LedgerOfRun
+        | KeyKind::CardHead
+        | KeyKind::CardOfTask
+        | KeyKind::ThreadThen
+        | KeyKind::RunThen
+        | KeyKind::CardHeadThen
+        | KeyKind::VisibleMessage
+        | KeyKind::HiddenMessage
+        | KeyKind::MessageOfRun
+        | KeyKind::RunMessages
+        | KeyKind::LeadModel
+        | KeyKind::SubagentModel
+        | KeyKind::UsageCell
+        | KeyKind::Cap
+        | KeyKind::ReceiptsOfRun => return String::from_utf8_lossy(row).into_owned(),
+    };
+    packed.unwrap_or_else(|error| error.to_string())
+}
 
 /// A key, which also says what is stored under it.
 pub(crate) trait RowKey: Sized {

@@ -14,6 +14,7 @@ mod event_page;
 mod follow;
 mod health;
 mod keys;
+mod packed;
 mod projections;
 mod rebuild;
 mod replay;

@@ -103,7 +103,7 @@ trait TouchedRow: Send {
 
 impl<R: Row> TouchedRow for Option<R> {
     fn encode(&self) -> Result<Option<Vec<u8>>, serde_json::Error> {
-        self.as_ref().map(serde_json::to_vec).transpose()
+        self.as_ref().map(Row::to_bytes).transpose()
     }
 
     fn as_any(&self) -> &dyn Any {

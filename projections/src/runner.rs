@@ -29,7 +29,7 @@ use page::{Page, Part, Poison, Unfit};
 /// Events of one step. A page is one commit and one snapshot, and a row that many events change is
 /// written once for all of them; more would hold more memory than caches do, and make readers and a
 /// shutdown wait longer. It takes about 25 ms of processor time.
-pub(crate) const PAGE_EVENTS: usize = 2_048;
+pub(crate) const PAGE_EVENTS: usize = 8_192;
 
 /// Why the views could not follow the log.
 #[derive(Debug, thiserror::Error)]
@@ -125,11 +125,9 @@ impl Runner {
     /// Takes one page of at most `limit` events. At the head of the log it changes nothing.
     pub(crate) fn step(&mut self, limit: usize) -> Result<Position, CatchUpError> {
         self.refresh()?;
-        let Some(page) = Page::read(&self.log, self.position(), limit)? else { return Ok(self.position()) };
-        let is_more = page.last < self.log.head().get();
-        self.is_stale = true;
         let mut batch = Batch::new();
-        let outcomes = self.fold(&page, &mut batch)?;
+        let Some((page, outcomes)) = self.fold(limit, &mut batch)? else { return Ok(self.position()) };
+        let is_more = page.last < self.log.head().get();
         self.store.commit(batch).map_err(CatchUpError::Commit)?;
         for (tracked, outcome) in self.views.iter_mut().zip(outcomes) {
             tracked.take(outcome, is_more, &self.store)?;
@@ -149,15 +147,24 @@ impl Runner {
         Ok(())
     }
 
-    /// Folds a page into every view and collects what is to be written.
-    fn fold(&mut self, page: &Page, batch: &mut Batch) -> Result<Vec<Outcome>, CatchUpError> {
-        let snapshot = self.store.snapshot();
+    /// Folds a page into every view and collects what is to be written. None at the head of the log.
+    fn fold(
+        &mut self,
+        limit: usize,
+        batch: &mut Batch,
+    ) -> Result<Option<(Page, Vec<Outcome>)>, CatchUpError> {
+        let (after, snapshot) = (self.position(), self.store.snapshot());
+        let parts = self.views.iter_mut().map(Tracked::part).collect();
+        // Until the commit is done, nobody knows what the store has of what was folded.
+        self.is_stale = true;
+        let Some((page, made)) = Page::fold(&self.log, after, limit, &snapshot, parts)? else {
+            self.is_stale = false;
+            return Ok(None);
+        };
         let mut outcomes = Vec::with_capacity(self.views.len());
-        for tracked in &mut self.views {
-            let kept = std::mem::take(&mut tracked.kept);
+        for (tracked, made) in self.views.iter().zip(made) {
             let of_view = |source| CatchUpError::View { view: tracked.view.name, source };
-            let part = Part { view: &tracked.view, side: tracked.side, after: tracked.checkpoint.position };
-            let outcome = match page.fold(&part, &snapshot, kept) {
+            outcomes.push(match made {
                 Ok(None) => Outcome::Seen,
                 Ok(Some((rows, poison))) => {
                     let checkpoint = tracked.checkpoint.after(page.last, page.last_hash, poison.len());
@@ -167,10 +174,9 @@ impl Runner {
                 }
                 Err(error) if error.is_damage() && !tracked.was_damaged => Outcome::Damaged(error),
                 Err(source) => return Err(of_view(source)),
-            };
-            outcomes.push(outcome);
+            });
         }
-        Ok(outcomes)
+        Ok(Some((page, outcomes)))
     }
 }
 
@@ -179,6 +185,12 @@ impl Tracked {
         let checkpoint = Checkpoint::start(view.version, Role::Answering);
         let view = Arc::clone(view);
         Self { view, side, checkpoint, kept: KeptRows::default(), was_damaged: false }
+    }
+
+    /// What it gets of the next page.
+    fn part(&mut self) -> Part<'_> {
+        let kept = std::mem::take(&mut self.kept);
+        Part { view: &self.view, side: self.side, after: self.checkpoint.position, kept }
     }
 
     /// Goes on from a checkpoint.

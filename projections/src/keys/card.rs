@@ -6,7 +6,7 @@ use domain::{
 };
 
 use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
-use crate::views::card::PlacedPart;
+use crate::views::card::CardParts;
 
 /// Kind 10: thread, delegation → card head.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +54,7 @@ impl CardPartsKey {
 
 impl RowKey for CardPartsKey {
     const KIND: KeyKind = KeyKind::CardParts;
-    type Row = Vec<PlacedPart>;
+    type Row = CardParts;
 
     fn write(&self, parts: &mut KeyWriter) {
         parts.name(self.thread_id.as_str()).delegation(self.delegation_id).number(self.chunk).hash(&self.run);

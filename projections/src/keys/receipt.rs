@@ -3,7 +3,7 @@
 use domain::ids::ThreadId;
 
 use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
-use crate::views::receipts::ReceiptRow;
+use crate::views::receipts::Receipts;
 
 /// Kind 29: thread, number of the chunk, hash of run → the run's receipts whose seqs are in the chunk.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +22,7 @@ impl ReceiptsKey {
 
 impl RowKey for ReceiptsKey {
     const KIND: KeyKind = KeyKind::Receipts;
-    type Row = Vec<ReceiptRow>;
+    type Row = Receipts;
 
     fn write(&self, parts: &mut KeyWriter) {
         parts.name(self.thread_id.as_str()).number(self.chunk).hash(&self.run);

@@ -2,17 +2,20 @@
 //! row; parts are only ever added, and lie together in chunks: few rows for a card of many steps, and
 //! little to write again for each of them.
 
+mod parts;
+
 use domain::{
     card::{Card, CardHead, CardPart},
     event::Logged,
     ids::{DelegationId, RunId, ThreadId, ToolCallId},
 };
 use eventlog::{Seq, engine::Direction};
-use serde::{Deserialize, Serialize};
 
+pub(crate) use self::parts::CardParts;
+use self::parts::PlacedPart;
 use crate::{
     keys::{
-        KeyKind, NameHash,
+        KeyKind, NameHash, RowKey as _,
         card::{CardHeadKey, CardOfTaskKey, CardPartsKey},
         chunk_of,
     },
@@ -43,13 +46,6 @@ impl TaskRef {
     }
 }
 
-/// A part of a card, and the seq of the event that added it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(crate) struct PlacedPart {
-    pub(crate) seq: u64,
-    pub(crate) part: CardPart,
-}
-
 /// The view of all cards.
 pub(crate) struct CardsView;
 
@@ -71,11 +67,13 @@ impl View for CardsView {
         if let Some(part) = CardPart::of(event) {
             let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
             let key = CardPartsKey { thread_id, delegation_id, chunk: chunk_of(event.seq), run };
+            let mut packed = Ok(());
             rows.update(&key, |parts| {
-                let mut parts = parts.unwrap_or_default();
-                parts.push(PlacedPart { seq: event.seq, part });
+                let mut parts: CardParts = parts.unwrap_or_default();
+                packed = parts.push(event.seq, &part);
                 Some(parts)
             })?;
+            packed.map_err(RowError::Unencodable)?;
         }
         Ok(())
     }
@@ -146,7 +144,11 @@ pub(crate) fn parts_until(
     let of_card = CardPartsKey::of_card(thread_id, delegation_id);
     let range = of_card.range_of_numbers(0, chunk_of(last.get()));
     let chunks = snapshot.page::<CardPartsKey>(&range, Direction::Forward, usize::MAX)?;
-    let mut parts: Vec<PlacedPart> = chunks.into_iter().flat_map(|(_, parts)| parts).collect();
+    let mut parts: Vec<PlacedPart> = Vec::new();
+    for (_, chunk) in chunks {
+        let unpacked = chunk.unpack_into(&mut parts);
+        unpacked.map_err(|source| RowError::damaged(CardPartsKey::KIND, source))?;
+    }
     // Of several runs that name the delegation each has its own chunks.
     if !parts.is_sorted_by_key(|placed| placed.seq) {
         parts.sort_by_key(|placed| placed.seq);

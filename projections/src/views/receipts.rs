@@ -1,5 +1,7 @@
 //! Receipts of all delegations: evidence that tool calls ended, by run, delegation, tool and outcome.
 
+mod packed;
+
 use domain::{
     event::{Event, Logged, SubagentEvent},
     ids::{DelegationId, RunId, ThreadId},
@@ -8,6 +10,7 @@ use domain::{
 use eventlog::{Seq, engine::Direction};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::packed::Receipts;
 use crate::{
     keys::{
         CHUNK_SEQS, KeyKind, NameHash, chunk_of,
@@ -88,8 +91,8 @@ impl View for ReceiptsView {
             let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
             let of_run = ReceiptsOfRunKey { thread_id: thread_id.clone(), run: run.clone(), chunk };
             let is_first = rows.update(&ReceiptsKey { thread_id, chunk, run }, |receipts| {
-                let mut receipts = receipts.unwrap_or_default();
-                receipts.push(row);
+                let mut receipts: Receipts = receipts.unwrap_or_default();
+                receipts.push(&row);
                 Some(receipts)
             })?;
             if is_first.is_some() {
@@ -137,7 +140,7 @@ fn of_thread(
     let (first, last) = listing.chunks(after);
     let range = ReceiptsKey::of_thread(thread_id).range_of_numbers(first, last);
     let chunks = snapshot.page::<ReceiptsKey>(&range, Direction::Forward, LOOK_CHUNKS)?;
-    Ok(chunks.into_iter().map(|(key, receipts)| (key.chunk, receipts)).collect())
+    chunks.into_iter().map(|(key, receipts)| Ok((key.chunk, unpacked(&receipts)?))).collect()
 }
 
 fn of_run(
@@ -155,7 +158,11 @@ fn of_run(
         snapshot.page::<ReceiptsOfRunKey>(&range, Direction::Forward, LOOK_CHUNKS)?
     {
         let receipts = snapshot.get(&ReceiptsKey { thread_id, chunk, run })?;
-        chunks.push((chunk, receipts.unwrap_or_default()));
+        chunks.push((chunk, unpacked(&receipts.unwrap_or_default())?));
     }
     Ok(chunks)
+}
+
+fn unpacked(receipts: &Receipts) -> Result<Vec<ReceiptRow>, RowError> {
+    receipts.unpacked().map_err(|source| RowError::damaged(KeyKind::Receipts, source))
 }
