@@ -4,12 +4,13 @@
 //! has just happened, is resumed after a crash, or is replayed to check a recording.
 
 mod conclusion;
+mod conversation;
 mod history;
 mod transcript;
 
 use std::collections::BTreeMap;
 
-pub use self::{conclusion::Conclusion, history::AgentEvent};
+pub use self::{conclusion::Conclusion, conversation::Conversation, history::AgentEvent};
 use crate::{
     event::{Cap, CapAction, CapAxis, RefusalReason, RunStopReason},
     guard::{GuardLimits, Guarded, Guards, notes},
@@ -52,8 +53,10 @@ pub struct PendingCall {
 pub struct Agent {
     role: AgentRole,
     max_turns: u32,
-    /// The whole conversation, earlier runs of the thread included.
-    messages: Vec<Message>,
+    /// What the framework tells it.
+    system: Vec<String>,
+    /// What was said, in earlier runs of the thread too.
+    conversation: Conversation,
     /// Model calls of this run or delegation.
     turns: u32,
     /// Delegations that this run has requested.
@@ -70,11 +73,12 @@ pub struct Agent {
 impl Agent {
     /// An agent at the beginning of a run or delegation. `earlier` is the conversation before it,
     /// of which no guard counts anything.
-    pub fn new(role: AgentRole, max_turns: u32, earlier: Vec<Message>) -> Self {
+    pub fn new(role: AgentRole, max_turns: u32, earlier: Conversation) -> Self {
         Self {
             role,
             max_turns,
-            messages: earlier,
+            system: Vec::new(),
+            conversation: earlier,
             turns: 0,
             delegations: 0,
             started: Vec::new(),
@@ -100,12 +104,18 @@ impl Agent {
                     self.dropped.clear();
                 }
                 self.guards.observe(&message);
-                self.messages.push(*message);
+                match *message {
+                    Message::System(system) => self.system.push(system.content),
+                    message @ (Message::Human(_) | Message::Assistant(_) | Message::Tool(_)) => {
+                        self.conversation.say(message);
+                    }
+                }
             }
             AgentEvent::Delegated => self.delegations += 1,
             AgentEvent::ToolStarted(tool_call_id) => self.started.push(tool_call_id),
             AgentEvent::CallDropped(reason) => *self.dropped.entry(reason).or_default() += 1,
             AgentEvent::Capped(cap) => self.caps.push(cap),
+            AgentEvent::Compacted(compaction) => self.conversation.compact(&compaction),
         }
     }
 
@@ -137,15 +147,11 @@ impl Agent {
     /// The conversation as the model is to see it: one leading system message, user turns framed,
     /// results of subagents neutralised.
     pub fn request(&self) -> Vec<Message> {
-        let system = self.messages.iter().filter_map(|message| match message {
-            Message::System(system) => Some(system.content.as_str()),
-            Message::Human(_) | Message::Assistant(_) | Message::Tool(_) => None,
-        });
         let notes = self.dropped.iter().map(|(reason, count)| notes::calls_dropped(*reason, *count));
         let notes = notes.chain(self.guards.notes().iter().cloned());
-        let system: Vec<String> = system.map(str::to_owned).chain(notes).collect();
-        let spoken = self.messages.iter().filter(|message| !matches!(message, Message::System(_)));
-        let spoken = transcript::repaired(spoken.map(shown_to_model).collect());
+        let system: Vec<String> = self.system.iter().cloned().chain(notes).collect();
+        let spoken = self.messages().iter().map(shown_to_model);
+        let spoken = transcript::repaired(spoken.collect());
         let leading = (!system.is_empty()).then(|| Message::system(system.join("\n\n")));
         leading.into_iter().chain(spoken).collect()
     }
@@ -166,8 +172,8 @@ impl Agent {
     }
 
     /// Whether the agent has been told what to do.
-    pub const fn is_briefed(&self) -> bool {
-        !self.messages.is_empty()
+    pub fn is_briefed(&self) -> bool {
+        !self.messages().is_empty()
     }
 
     /// The guards that fired so far.
@@ -194,13 +200,17 @@ impl Agent {
 
     /// The last reply of this run or delegation, if there was one.
     fn last_reply(&self) -> Option<&AssistantMessage> {
-        (self.turns > 0).then(|| self.messages.iter().rev().find_map(Message::as_assistant)).flatten()
+        (self.turns > 0).then(|| self.messages().iter().rev().find_map(Message::as_assistant)).flatten()
     }
 
     /// Whether the last word is a reply that asks for nothing.
     fn is_answered(&self) -> bool {
-        let last = self.messages.last().and_then(Message::as_assistant);
+        let last = self.messages().last().and_then(Message::as_assistant);
         self.turns > 0 && last.is_some_and(|reply| reply.tool_calls.is_empty())
+    }
+
+    fn messages(&self) -> &[Message] {
+        self.conversation.messages()
     }
 
     const fn is_out_of_turns(&self) -> bool {
@@ -212,7 +222,7 @@ impl Agent {
     /// consumed first in, first out (chain facts §2.6).
     fn pending_calls(&self) -> Vec<PendingCall> {
         let Some(reply) = self.last_reply() else { return Vec::new() };
-        let mut answered: Vec<&str> = self.messages.iter().rev().map_while(tool_call_id).collect();
+        let mut answered: Vec<&str> = self.messages().iter().rev().map_while(tool_call_id).collect();
         let mut started: Vec<&str> = self.started.iter().map(String::as_str).collect();
         let is_open = |call: &&ToolCall| !take(&mut answered, &call.id);
         let open: Vec<&ToolCall> = reply.tool_calls.iter().filter(is_open).collect();

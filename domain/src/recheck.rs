@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
+    agent::{Agent, AgentEvent, AgentRole, Conclusion, Conversation, Effect},
     event::{
         Cap, CapAction, CapAxis, DelegationEvent, EndStatus, Event, Logged, ModelEvent, RunEvent,
         RunSettings, RunStatus, RunStopReason, SubagentEnded, SubagentEvent, ToolEvent,
@@ -26,7 +26,7 @@ const SHOWN_CHARS_MAX: usize = 80;
 #[derive(Debug, Default)]
 pub struct Recheck {
     /// The conversation of the runs that have ended.
-    earlier: Vec<Message>,
+    earlier: Conversation,
     ended: BTreeSet<RunId>,
     open: BTreeMap<RunId, OpenRun>,
     checked: Rechecked,
@@ -67,7 +67,8 @@ pub struct Difference {
 struct OpenRun {
     settings: Box<RunSettings>,
     lead: Agent,
-    said: Vec<Message>,
+    /// What happened to the conversation.
+    said: Vec<AgentEvent>,
     subagents: BTreeMap<DelegationId, Agent>,
 }
 
@@ -103,7 +104,7 @@ impl Recheck {
             && changed.status.is_terminal()
         {
             let over = self.open.remove(&run_id).map(|run| run.said);
-            self.earlier.extend(over.into_iter().flatten());
+            over.into_iter().flatten().for_each(|event| self.earlier.take(event));
             self.ended.insert(run_id);
         }
         Ok(())
@@ -116,7 +117,7 @@ impl Recheck {
 }
 
 impl OpenRun {
-    fn new(settings: &RunSettings, earlier: Vec<Message>) -> Self {
+    fn new(settings: &RunSettings, earlier: Conversation) -> Self {
         let lead = Agent::new(AgentRole::Lead, settings.max_turns, earlier)
             .guarded_by(GuardLimits::of_lead(settings));
         Self { settings: Box::new(settings.clone()), lead, said: Vec::new(), subagents: BTreeMap::new() }
@@ -151,10 +152,8 @@ impl OpenRun {
     fn fold(&mut self, logged: &Logged) -> bool {
         if is_of_lead(logged) {
             let event = AgentEvent::of_lead(&logged.event);
-            if let Some(AgentEvent::Said(message)) = &event
-                && !matches!(**message, Message::System(_))
-            {
-                self.said.push((**message).clone());
+            if let Some(event @ (AgentEvent::Said(_) | AgentEvent::Compacted(_))) = &event {
+                self.said.push(event.clone());
             }
             event.into_iter().for_each(|event| self.lead.evolve(event));
         }
@@ -164,7 +163,8 @@ impl OpenRun {
         }
         let Event::Delegation(DelegationEvent::Requested(request)) = &logged.event else { return false };
         let limits = GuardLimits::of_subagent(&self.settings, request);
-        let agent = Agent::new(AgentRole::Subagent, request.max_turns, Vec::new()).guarded_by(limits);
+        let agent =
+            Agent::new(AgentRole::Subagent, request.max_turns, Conversation::default()).guarded_by(limits);
         self.subagents.insert(id, agent);
         true
     }
@@ -200,7 +200,7 @@ impl<'a> Deed<'a> {
             Event::Run(RunEvent::StatusChanged(changed)) if changed.status == RunStatus::Success => {
                 Some(Self::Stopped(changed.stop_reason))
             }
-            Event::Run(RunEvent::Started(_) | RunEvent::StatusChanged(_))
+            Event::Run(RunEvent::Started(_) | RunEvent::StatusChanged(_) | RunEvent::Compacted(_))
             | Event::Model(ModelEvent::HumanInput(_) | ModelEvent::ToolResult(_))
             | Event::Delegation(
                 DelegationEvent::Refused(_)
@@ -227,7 +227,10 @@ impl<'a> Deed<'a> {
             Event::Model(ModelEvent::Failed(_) | ModelEvent::Retried(_)) => Some(Self::AskedModel),
             Event::Tool(ToolEvent::Started(started)) => Some(Self::Started(started.tool_call_id.as_str())),
             Event::Subagent(
-                SubagentEvent::Started(_) | SubagentEvent::Step(_) | SubagentEvent::Receipt(_),
+                SubagentEvent::Started(_)
+                | SubagentEvent::Step(_)
+                | SubagentEvent::Receipt(_)
+                | SubagentEvent::Compacted(_),
             )
             | Event::Model(
                 ModelEvent::HumanInput(_) | ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_),

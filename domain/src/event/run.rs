@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::family::family;
+use super::{compaction::Compaction, family::family};
 use crate::{
     definition::{SubagentsSettings, TokenBudget},
     guard::loop_detection::LoopLimits,
@@ -21,6 +21,8 @@ family! {
         StatusChanged(RunStatusChanged) = "run.status" in Run,
         /// A guard warned or ended something early.
         Capped(Cap) = "run.cap" in Run,
+        /// The lead's history was compacted, or was to be.
+        Compacted(Compaction) = "run.compaction" in Context,
         /// The run returned.
         Ended(RunEnded) = "run.end" in Outputs,
         /// The run failed.
@@ -33,7 +35,11 @@ impl RunEvent {
         match self {
             // Facts §7.4: metadata.status of run.end is always success.
             Self::Ended(_) => Map::from_iter([("status".to_owned(), json!("success"))]),
-            Self::Started(_) | Self::StatusChanged(_) | Self::Capped(_) | Self::Failed(_) => Map::new(),
+            Self::Started(_)
+            | Self::StatusChanged(_)
+            | Self::Capped(_)
+            | Self::Compacted(_)
+            | Self::Failed(_) => Map::new(),
         }
     }
 }
