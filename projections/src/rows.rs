@@ -303,14 +303,12 @@ impl<'s> Rows<'s> {
             let slot = self.stored_slot::<K>()?;
             self.slots.insert(self.key.clone(), slot);
         }
-        let slot = self.slots.get_mut(&self.key);
-        Ok(slot.map(|slot| {
-            // A row that was taken away as a whole kind is of no type.
-            if !slot.row.as_any().is::<Option<K::Row>>() {
-                slot.row = Box::new(None::<K::Row>);
-            }
-            slot
-        }))
+        let Some(slot) = self.slots.get_mut(&self.key) else { return Ok(None) };
+        // A row that was taken away as a whole kind is of no type.
+        if !slot.row.as_any().is::<Option<K::Row>>() {
+            slot.row = Box::new(None::<K::Row>);
+        }
+        Ok(Some(slot))
     }
 
     fn stored_slot<K: RowKey>(&self) -> Result<Slot, RowError> {
