@@ -5,16 +5,21 @@
 
 mod conclusion;
 mod conversation;
+mod delegated;
 mod history;
 mod transcript;
 
 use std::collections::BTreeMap;
 
-pub use self::{conclusion::Conclusion, conversation::Conversation, history::AgentEvent};
+pub use self::{
+    conclusion::Conclusion, conversation::Conversation, delegated::DelegatedTask, history::AgentEvent,
+};
 use crate::{
+    compaction::{CompactionPlan, CompactionRules},
     event::{Cap, CapAction, CapAxis, RefusalReason, RunStopReason},
     guard::{GuardLimits, Guarded, Guards, notes},
     message::{AssistantMessage, Message, ToolCall},
+    prompt::{DURABLE_CONTEXT_CONTRACT, durable_context},
     sanitise,
     tool_spec::TASK_TOOL,
 };
@@ -31,6 +36,8 @@ pub enum AgentRole {
 /// What to do next in the world.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
+    /// Replace the older part of the conversation by a summary, and record what came of it.
+    Compact(Box<CompactionPlan>),
     /// Ask the model, with [`Agent::request`].
     CallModel,
     /// Run these calls of the last reply; their results are recorded in this order.
@@ -67,6 +74,10 @@ pub struct Agent {
     /// was.
     dropped: BTreeMap<RefusalReason, u32>,
     caps: Vec<Cap>,
+    compaction: Option<CompactionRules>,
+    /// Whether a compaction was carried out, or failed, since the last reply: it is tried once
+    /// before each.
+    is_compaction_tried: bool,
     guards: Guards,
 }
 
@@ -84,6 +95,8 @@ impl Agent {
             started: Vec::new(),
             dropped: BTreeMap::new(),
             caps: Vec::new(),
+            compaction: None,
+            is_compaction_tried: false,
             guards: Guards::default(),
         }
     }
@@ -91,7 +104,7 @@ impl Agent {
     /// The same agent, held to these limits.
     #[must_use]
     pub fn guarded_by(self, limits: GuardLimits) -> Self {
-        Self { guards: Guards::new(limits), ..self }
+        Self { compaction: limits.compaction.clone(), guards: Guards::new(limits), ..self }
     }
 
     /// Takes one recorded fact into the state.
@@ -102,6 +115,7 @@ impl Agent {
                     self.turns += 1;
                     self.started.clear();
                     self.dropped.clear();
+                    self.is_compaction_tried = false;
                 }
                 self.guards.observe(&message);
                 match *message {
@@ -115,7 +129,10 @@ impl Agent {
             AgentEvent::ToolStarted(tool_call_id) => self.started.push(tool_call_id),
             AgentEvent::CallDropped(reason) => *self.dropped.entry(reason).or_default() += 1,
             AgentEvent::Capped(cap) => self.caps.push(cap),
-            AgentEvent::Compacted(compaction) => self.conversation.compact(&compaction),
+            AgentEvent::Compacted(compaction) => {
+                self.is_compaction_tried = true;
+                self.conversation.compact(&compaction);
+            }
         }
     }
 
@@ -128,7 +145,7 @@ impl Agent {
         if self.is_answered() || self.is_out_of_turns() {
             return Effect::Finish(conclusion::conclude(self));
         }
-        Effect::CallModel
+        self.compaction_plan().map_or(Effect::CallModel, |plan| Effect::Compact(Box::new(plan)))
     }
 
     /// The cap to record before finishing, when the turns are what ended the work.
@@ -144,16 +161,37 @@ impl Agent {
         })
     }
 
-    /// The conversation as the model is to see it: one leading system message, user turns framed,
-    /// results of subagents neutralised.
+    /// The conversation as the model is to see it: one leading system message, which strict
+    /// providers ask for, what a compacted conversation was about, user turns framed, results of
+    /// subagents neutralised.
     pub fn request(&self) -> Vec<Message> {
+        let durable = self.durable_context();
+        let contract = durable.is_some().then(|| DURABLE_CONTEXT_CONTRACT.to_owned());
         let notes = self.dropped.iter().map(|(reason, count)| notes::calls_dropped(*reason, *count));
         let notes = notes.chain(self.guards.notes().iter().cloned());
-        let system: Vec<String> = self.system.iter().cloned().chain(notes).collect();
+        let system: Vec<String> = self.system.iter().cloned().chain(contract).chain(notes).collect();
         let spoken = self.messages().iter().map(shown_to_model);
         let spoken = transcript::repaired(spoken.collect());
         let leading = (!system.is_empty()).then(|| Message::system(system.join("\n\n")));
-        leading.into_iter().chain(spoken).collect()
+        leading.into_iter().chain(durable.map(Message::human)).chain(spoken).collect()
+    }
+
+    /// What is to be told again because it no longer stands in the conversation; nothing before
+    /// that is compacted for the first time (chain facts §1.3).
+    fn durable_context(&self) -> Option<String> {
+        let summary = self.conversation.summary()?;
+        let delegated = match self.role {
+            AgentRole::Lead => self.conversation.delegated(),
+            AgentRole::Subagent => &[],
+        };
+        durable_context(Some(summary), delegated)
+    }
+
+    /// What to do about a conversation that is too long, once before each call of the model.
+    fn compaction_plan(&self) -> Option<CompactionPlan> {
+        let rules = self.compaction.as_ref().filter(|_| !self.is_compaction_tried)?;
+        let reported = self.last_reply().and_then(|reply| reply.usage).map(|usage| usage.total_tokens);
+        rules.plan(&self.conversation, reported)
     }
 
     /// A reply that is not yet recorded, after the guards.

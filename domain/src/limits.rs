@@ -128,5 +128,8 @@ pub const BATCH_ATTEMPTS_DEFAULT: u32 = 3;
 pub const BATCH_RESULT_CHARS_RANGE: RangeInclusive<u32> = 1..=1_000_000;
 /// The stored result of one item when nothing is configured.
 pub const BATCH_RESULT_CHARS_DEFAULT: u32 = 8_192;
+/// What may be configured for the history that a summary is made of, in tokens. Less is no
+/// material.
+pub const SUMMARY_TRIM_TOKENS_RANGE: RangeInclusive<u64> = 100..=10_000_000;
 /// What may be configured for any count of the loop guard (chain facts §1.6: from 1).
 pub const LOOP_COUNT_RANGE: RangeInclusive<u32> = 1..=10_000;

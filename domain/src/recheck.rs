@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     agent::{Agent, AgentEvent, AgentRole, Conclusion, Conversation, Effect},
     event::{
-        Cap, CapAction, CapAxis, DelegationEvent, EndStatus, Event, Logged, ModelEvent, RunEvent,
-        RunSettings, RunStatus, RunStopReason, SubagentEnded, SubagentEvent, ToolEvent,
+        Cap, CapAction, CapAxis, Compacted, Compaction, CompactionUnit, DelegationEvent, EndStatus, Event,
+        Logged, ModelEvent, RunEvent, RunSettings, RunStatus, RunStopReason, SubagentEnded, SubagentEvent,
+        ToolEvent,
     },
     guard::GuardLimits,
     ids::{DelegationId, RunId},
@@ -80,6 +81,7 @@ enum Deed<'a> {
     Started(&'a str),
     Delegated(&'a str),
     UsedUpTurns(&'a Cap),
+    Compacted(&'a Compaction),
     Completed { text: &'a str, is_cut: bool },
     Failed { error: &'a str },
     Stopped(Option<RunStopReason>),
@@ -193,6 +195,7 @@ impl<'a> Deed<'a> {
                 Some(Self::Delegated(request.task_id.as_str()))
             }
             Event::Run(RunEvent::Capped(cap)) => Self::of_cap(cap),
+            Event::Run(RunEvent::Compacted(compaction)) => Some(Self::Compacted(compaction)),
             Event::Run(RunEvent::Ended(ended)) => {
                 Some(Self::Completed { text: &ended.result, is_cut: ended.result_truncated })
             }
@@ -200,7 +203,7 @@ impl<'a> Deed<'a> {
             Event::Run(RunEvent::StatusChanged(changed)) if changed.status == RunStatus::Success => {
                 Some(Self::Stopped(changed.stop_reason))
             }
-            Event::Run(RunEvent::Started(_) | RunEvent::StatusChanged(_) | RunEvent::Compacted(_))
+            Event::Run(RunEvent::Started(_) | RunEvent::StatusChanged(_))
             | Event::Model(ModelEvent::HumanInput(_) | ModelEvent::ToolResult(_))
             | Event::Delegation(
                 DelegationEvent::Refused(_)
@@ -223,14 +226,14 @@ impl<'a> Deed<'a> {
                 Message::System(_) | Message::Human(_) => None,
             },
             Event::Subagent(SubagentEvent::Capped(capped)) => Self::of_cap(&capped.cap),
+            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+                Some(Self::Compacted(&compacted.compaction))
+            }
             Event::Subagent(SubagentEvent::Ended(end)) => Self::of_end(end),
             Event::Model(ModelEvent::Failed(_) | ModelEvent::Retried(_)) => Some(Self::AskedModel),
             Event::Tool(ToolEvent::Started(started)) => Some(Self::Started(started.tool_call_id.as_str())),
             Event::Subagent(
-                SubagentEvent::Started(_)
-                | SubagentEvent::Step(_)
-                | SubagentEvent::Receipt(_)
-                | SubagentEvent::Compacted(_),
+                SubagentEvent::Started(_) | SubagentEvent::Step(_) | SubagentEvent::Receipt(_),
             )
             | Event::Model(
                 ModelEvent::HumanInput(_) | ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_),
@@ -264,6 +267,13 @@ impl<'a> Deed<'a> {
         let effect = agent.next_effect();
         let is_asked_for = match (self, &effect) {
             (Self::AskedModel, Effect::CallModel) => true,
+            (Self::AskedModel, Effect::Compact(plan)) => is_estimate(plan.trigger.unit),
+            (Self::Compacted(compaction), Effect::CallModel) => is_estimate(compaction.trigger.unit),
+            (Self::Compacted(compaction), Effect::Compact(plan)) => {
+                let is_planned =
+                    |done: &Compacted| done.kept == plan.kept && done.protected == plan.protected;
+                !plan.is_exact || compaction.compacted().is_none_or(is_planned)
+            }
             (Self::Answered(id) | Self::Started(id) | Self::Delegated(id), Effect::RunTools(calls)) => {
                 calls.iter().any(|pending| is_call(&pending.call.id, id))
             }
@@ -282,8 +292,9 @@ impl<'a> Deed<'a> {
                 | Self::Answered(_)
                 | Self::Started(_)
                 | Self::Delegated(_)
+                | Self::Compacted(_)
                 | Self::Completed { .. },
-                Effect::CallModel | Effect::RunTools(_) | Effect::Finish(_),
+                Effect::Compact(_) | Effect::CallModel | Effect::RunTools(_) | Effect::Finish(_),
             ) => false,
         };
         if is_asked_for { Ok(()) } else { Err(asked(agent, &effect)) }
@@ -296,10 +307,20 @@ impl<'a> Deed<'a> {
             Self::Started(id) => format!("the start of the call {id}"),
             Self::Delegated(id) => format!("a delegation for the call {id}"),
             Self::UsedUpTurns(cap) => format!("that {} of {} turns are used up", cap.used, cap.budget),
+            Self::Compacted(compaction) => format!("a compaction of {} messages", compaction.messages_before),
             Self::Completed { text, .. } => format!("the result {:?}", shown(text)),
             Self::Failed { error } => format!("the error {:?}", shown(error)),
             Self::Stopped(reason) => format!("the stop reason {}", reason_text(*reason)),
         }
+    }
+}
+
+/// Tokens are estimated from texts, and secrets in a recorded text are masked: what is folded again
+/// may be a little shorter or longer than what the agent had.
+const fn is_estimate(unit: CompactionUnit) -> bool {
+    match unit {
+        CompactionUnit::Messages => false,
+        CompactionUnit::Tokens | CompactionUnit::Fraction => true,
     }
 }
 
@@ -317,6 +338,7 @@ fn asked(agent: &Agent, effect: &Effect) -> String {
         return "record that its turns are used up".to_owned();
     }
     match effect {
+        Effect::Compact(plan) => format!("compact the history and keep {} messages", plan.kept),
         Effect::CallModel => "call the model".to_owned(),
         Effect::RunTools(calls) => {
             let calls = calls.iter().map(|pending| format!("{} ({})", pending.call.id, pending.call.name));

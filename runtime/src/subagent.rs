@@ -170,7 +170,10 @@ impl Subagent {
     fn over(&self, end: &SubagentEnded, agent: &Agent) -> Ended {
         let whole = match agent.next_effect() {
             Effect::Finish(Conclusion::Completed { text, .. }) => Some(text),
-            Effect::Finish(Conclusion::Failed { .. }) | Effect::CallModel | Effect::RunTools(_) => None,
+            Effect::Finish(Conclusion::Failed { .. })
+            | Effect::Compact(_)
+            | Effect::CallModel
+            | Effect::RunTools(_) => None,
         };
         let detail = end.error.clone().or(whole).or_else(|| end.result.clone());
         let mut outcome = TaskOutcome::new(end.status.into(), detail);

@@ -1,6 +1,9 @@
 //! What an agent's model is shown of what was said: all of it, or a summary and the newest part.
 
-use super::AgentEvent;
+use super::{
+    AgentEvent,
+    delegated::{self, DelegatedTask},
+};
 use crate::{
     event::{Compacted, Compaction},
     message::Message,
@@ -13,6 +16,8 @@ pub struct Conversation {
     messages: Vec<Message>,
     /// Stands for everything that was said before the messages.
     summary: Option<String>,
+    /// What was delegated, oldest first, and what came of it: also by messages that are gone.
+    delegated: Vec<DelegatedTask>,
 }
 
 impl From<Vec<Message>> for Conversation {
@@ -47,15 +52,21 @@ impl Conversation {
         self.summary.as_deref()
     }
 
+    /// What was delegated, oldest first: the newest of it, if it is much.
+    pub fn delegated(&self) -> &[DelegatedTask] {
+        &self.delegated
+    }
+
     pub(super) fn say(&mut self, message: Message) {
         if !matches!(message, Message::System(_)) {
+            delegated::observe(&mut self.delegated, &message);
             self.messages.push(message);
         }
     }
 
     /// Keeps what the event says. Places are counted from the newest message, so that they mean the
     /// same where a run before this one was erased.
-    pub(super) fn compact(&mut self, compaction: &Compaction) {
+    pub(crate) fn compact(&mut self, compaction: &Compaction) {
         let Some(Compacted { summary, kept, protected, .. }) = compaction.compacted() else { return };
         let count = self.messages.len();
         let place = |index: usize| u32::try_from(count - index).unwrap_or(u32::MAX);

@@ -1,3 +1,5 @@
+mod compacting;
+
 use serde_json::json;
 
 use super::*;

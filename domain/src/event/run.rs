@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{compaction::Compaction, family::family};
 use crate::{
+    compaction::CompactionSettings,
     definition::{SubagentsSettings, TokenBudget},
     guard::loop_detection::LoopLimits,
     ids::RunId,
@@ -82,6 +83,9 @@ pub struct RunSettings {
     /// When the lead or a subagent goes round in circles; absent where nobody looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_detection: Option<Box<LoopLimits>>,
+    /// When history is compacted, and what stays; absent where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summarization: Option<Box<CompactionSettings>>,
     /// What the client wants to find again.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
