@@ -210,7 +210,7 @@ fn delegation_named(
 }
 
 /// Whose events are folded.
-enum Source<'a> {
+pub(crate) enum Source<'a> {
     Thread(&'a ThreadId),
     Run(&'a ThreadId, &'a RunId, EventFilter),
 }
@@ -230,7 +230,7 @@ impl Source<'_> {
 }
 
 /// Shows each decodable event after one seq and up to another, in order.
-fn for_each(
+pub(crate) fn for_each(
     log: &EventLog,
     source: &Source<'_>,
     mut after: Seq,

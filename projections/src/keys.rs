@@ -27,6 +27,7 @@
 //! | 28   | thread, seq                | cap                     | caps    |
 //! | 29   | thread, chunk, hash of run | receipts                | receipts |
 //! | 30   | thread, hash of run, chunk | nothing: there are some | receipts |
+//! | 31   | as kind 27, seq            | the cell as it was then | usage   |
 //!
 //! The first byte of each key is its kind. Names end with a zero byte, which none of them
 //! contains, so that no name is mistaken for the beginning of another. Numbers are big endian. So
@@ -110,6 +111,7 @@ pub(crate) enum KeyKind {
     Cap = 28,
     Receipts = 29,
     ReceiptsOfRun = 30,
+    UsageCellThen = 31,
 }
 
 /// The thread that an encoded key belongs to; none for a checkpoint, and for what is no key.
@@ -228,6 +230,7 @@ pub(crate) fn shown(kind: KeyKind, row: &[u8]) -> String {
         | KeyKind::LeadModel
         | KeyKind::SubagentModel
         | KeyKind::UsageCell
+        | KeyKind::UsageCellThen
         | KeyKind::Cap
         | KeyKind::ReceiptsOfRun => return String::from_utf8_lossy(row).into_owned(),
     };

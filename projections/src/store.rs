@@ -244,6 +244,11 @@ pub(crate) struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
+    /// The side on which the rows of a kind answer.
+    pub(crate) fn side_of(&self, kind: KeyKind) -> Side {
+        self.answering.of(kind)
+    }
+
     /// The row under a key.
     pub(crate) fn get<K: RowKey>(&self, key: &K) -> Result<Option<K::Row>, RowError> {
         self.get_on(self.answering.of(K::KIND), key)

@@ -1,7 +1,7 @@
 //! Refusals and failures of the runtime and the views, as problems.
 
 use contracts::wire::problem::ProblemCode;
-use projections::{FeedError, RowError, UsageError};
+use projections::{FeedError, RowError};
 use runtime::{CancelError, CreateThreadError, EraseError, HistoryError, StartRunError};
 
 use crate::error::ApiError;
@@ -90,15 +90,6 @@ impl From<FeedError> for ApiError {
         match error {
             FeedError::Row(error) => error.into(),
             FeedError::Log(error) => error.into(),
-        }
-    }
-}
-
-impl From<UsageError> for ApiError {
-    fn from(error: UsageError) -> Self {
-        match error {
-            UsageError::Row(error) => error.into(),
-            UsageError::Log(error) => error.into(),
         }
     }
 }
