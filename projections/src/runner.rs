@@ -13,7 +13,7 @@ mod page;
 
 use std::sync::Arc;
 
-use eventlog::{EventLog, Position, ReadError, engine::Batch};
+use eventlog::{EventLog, KeptReading, Position, ReadError, engine::Batch};
 
 use crate::{
     checkpoint::{Checkpoint, ParkedRow, Role},
@@ -63,6 +63,8 @@ pub(crate) struct Runner {
     log: EventLog,
     store: Store,
     pub(crate) views: Vec<Tracked>,
+    /// What was read ahead of the last page.
+    reading: KeptReading,
     /// Whether the store may differ from what is remembered here: a step did not come to its end.
     is_stale: bool,
 }
@@ -99,7 +101,7 @@ impl Runner {
         for tracked in &mut views {
             load::answering(&log, &store, tracked)?;
         }
-        Ok(Self { log, store, views, is_stale: false })
+        Ok(Self { log, store, views, reading: KeptReading::default(), is_stale: false })
     }
 
     /// Views that are made beside those that answer, for a role. They go on where they were.
@@ -113,7 +115,7 @@ impl Runner {
         for tracked in &mut views {
             load::in_the_making(&log, &store, tracked, role)?;
         }
-        Ok(Self { log, store, views, is_stale: false })
+        Ok(Self { log, store, views, reading: KeptReading::default(), is_stale: false })
     }
 
     /// The position that every view has reached.
@@ -157,7 +159,8 @@ impl Runner {
         let parts = self.views.iter_mut().map(Tracked::part).collect();
         // Until the commit is done, nobody knows what the store has of what was folded.
         self.is_stale = true;
-        let Some((page, made)) = Page::fold(&self.log, after, limit, &snapshot, parts)? else {
+        let Some((page, made)) = Page::fold((&self.log, &mut self.reading), after, limit, &snapshot, parts)?
+        else {
             self.is_stale = false;
             return Ok(None);
         };

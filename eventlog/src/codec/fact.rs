@@ -11,8 +11,8 @@ use super::{
     typed::{self, Texts, UndecodableEvent},
 };
 use crate::{
-    chain::Hash, erase::run_hash, keyring::Keyring, new_event::Scope, position::Position,
-    recorded::RecordedEvent, stream_id::StreamId,
+    erase::run_hash, keyring::Keyring, new_event::Scope, position::Position, recorded::RecordedEvent,
+    stream_id::StreamId,
 };
 
 /// An event with its place in the log, as a fold reads it.
@@ -109,14 +109,13 @@ pub(super) fn read_sealed(
     bytes: &sealed::Bytes<'_>,
     keyring: &Keyring,
     names: &mut Names,
-    hash: Hash,
 ) -> Result<ReadFact, DecodeError> {
     let header = sealed::read_header_of(bytes.header, |text| names.stream(text))?;
-    let position = header.position;
+    let (position, hash) = (header.position, *bytes.hash);
     let Some(key) = sealed::find_key(&header, keyring)? else {
         return Ok(ReadFact { position, hash, said: Said::Nothing });
     };
-    let said = sealed::with_opened(bytes, &header, &key, |body, _| {
+    let said = sealed::with_opened(bytes, header, &key, |header, body, _| {
         read_said(&header, &sealed::Body::read(body)?, names)
     })?;
     Ok(ReadFact { position, hash, said })

@@ -88,9 +88,10 @@ struct Parts<'a> {
     hash: &'a Hash,
 }
 
+#[inline]
 fn split(bytes: &[u8]) -> Result<Parts<'_>, DecodeError> {
     let (hashed, hash) =
-        bytes.split_last_chunk::<HASH_BYTES>().ok_or(DecodeError::Short { field: "hash" })?;
+        bytes.split_last_chunk::<HASH_BYTES>().ok_or_else(|| DecodeError::Short { field: "hash" })?;
     let mut reader = Reader::new(hashed);
     let version = reader.u8("version")?;
     let flags = reader.u8("flags")?;
@@ -108,42 +109,24 @@ fn split(bytes: &[u8]) -> Result<Parts<'_>, DecodeError> {
 
 /// Reads a record with its hash, and opens it with the key that sealed it. One whose key was
 /// destroyed comes back without its texts.
+#[inline]
 pub(crate) fn decode(bytes: &[u8], keyring: &Keyring) -> Result<RecordedEvent, DecodeError> {
-    let parts = split(bytes)?;
-    let mut event = match parts.version {
-        PLAIN_VERSION => plain::decode(parts.header, parts.body)?,
-        _ => sealed::decode(
-            &sealed::Bytes {
-                clear: parts.clear,
-                header: parts.header,
-                body: parts.body,
-                record: parts.hashed,
-            },
-            keyring,
-        )?,
-    };
-    event.hash = *parts.hash;
-    Ok(event)
+    let Parts { version, clear, header, body, hashed: record, hash } = split(bytes)?;
+    match version {
+        PLAIN_VERSION => plain::decode(header, body).map(|event| RecordedEvent { hash: *hash, ..event }),
+        _ => sealed::decode(&sealed::Bytes { clear, header, body, record, hash }, keyring),
+    }
 }
 
 /// Reads a record with its hash as a fold wants it, without making an event of it that is kept.
 pub(crate) fn read_fact(bytes: &[u8], keyring: &Keyring, names: &mut Names) -> Result<ReadFact, DecodeError> {
-    let parts = split(bytes)?;
-    match parts.version {
+    let Parts { version, clear, header, body, hashed: record, hash } = split(bytes)?;
+    match version {
         PLAIN_VERSION => {
-            let mut event = plain::decode(parts.header, parts.body)?;
-            event.hash = *parts.hash;
-            Ok(ReadFact::of(&event))
+            let event = plain::decode(header, body)?;
+            Ok(ReadFact::of(&RecordedEvent { hash: *hash, ..event }))
         }
-        _ => {
-            let sealed = sealed::Bytes {
-                clear: parts.clear,
-                header: parts.header,
-                body: parts.body,
-                record: parts.hashed,
-            };
-            fact::read_sealed(&sealed, keyring, names, *parts.hash)
-        }
+        _ => fact::read_sealed(&sealed::Bytes { clear, header, body, record, hash }, keyring, names),
     }
 }
 

@@ -24,6 +24,7 @@ use super::{
     record::{Outline, Type, put_header_length},
 };
 use crate::{
+    chain::Hash,
     json::Json,
     keyring::{Found, Keyring, ScopeId},
     keys,
@@ -62,6 +63,7 @@ pub(super) struct Bytes<'a> {
     pub(super) body: &'a [u8],
     /// All but the hash.
     pub(super) record: &'a [u8],
+    pub(super) hash: &'a Hash,
 }
 
 /// Header and body. `out` holds the first two bytes of the prefix.
@@ -146,19 +148,20 @@ fn bits(present: [(bool, u8); 4]) -> u8 {
     present.iter().filter(|(is_present, _)| *is_present).fold(0, |bits, (_, bit)| bits | bit)
 }
 
-/// Reads a record, opened if its key is there and empty if it was destroyed. The hash is not
-/// filled in.
+/// Reads a record, opened if its key is there and empty if it was destroyed.
+#[inline]
 pub(super) fn decode(bytes: &Bytes<'_>, keyring: &Keyring) -> Result<RecordedEvent, DecodeError> {
     let header = read_header(bytes.header)?;
     match find_key(&header, keyring)? {
-        Some(scope_key) => with_opened(bytes, &header, &scope_key, |body, opened| {
-            read_body(&header, body, Seal::Opened(opened))
+        Some(scope_key) => with_opened(bytes, header, &scope_key, |header, body, opened| {
+            read_body(header, &Body::read(body)?, *bytes.hash, Seal::Opened(opened))
         }),
-        None => Ok(erased(header, bytes.record)),
+        None => Ok(RecordedEvent { hash: *bytes.hash, ..erased(header, bytes.record) }),
     }
 }
 
 /// The key of the body; none if it was destroyed.
+#[inline]
 pub(super) fn find_key(header: &Header, keyring: &Keyring) -> Result<Option<Arc<SecretKey>>, DecodeError> {
     let scope = header.run.unwrap_or_else(|| stream_scope(header));
     match keyring.find(scope).map_err(DecodeError::Key)? {
@@ -170,37 +173,33 @@ pub(super) fn find_key(header: &Header, keyring: &Keyring) -> Result<Option<Arc<
     }
 }
 
-/// Opens the body and shows it.
-pub(super) fn with_opened<T>(
-    bytes: &Bytes<'_>,
-    header: &Header,
-    scope_key: &SecretKey,
-    show: impl FnOnce(&[u8], Opened) -> Result<T, DecodeError>,
-) -> Result<T, DecodeError> {
-    OPENED_BODY.with_borrow_mut(|body| {
-        let opened = open_body(bytes, header, scope_key, body)?;
-        let shown = show(body, opened);
-        body.shrink_to(OPENED_BODY_BYTES_KEPT);
-        shown
-    })
-}
-
 fn stream_scope(header: &Header) -> ScopeId {
     ScopeId(keys::stream_entry::hash(&header.stream))
 }
 
-/// Opens the body into memory that is used again.
-fn open_body(
+/// Opens the body in memory that is used again, and shows it.
+#[inline]
+pub(super) fn with_opened<T>(
     bytes: &Bytes<'_>,
-    header: &Header,
+    header: Header,
     scope_key: &SecretKey,
-    body: &mut Vec<u8>,
-) -> Result<Opened, DecodeError> {
-    let broken = || DecodeError::SealBroken { stream: header.stream.clone(), seq: header.seq };
-    let (nonce, sealed) = bytes.body.split_first_chunk().ok_or_else(broken)?;
+    show: impl FnOnce(Header, &[u8], Opened) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
+    let broken = |header: Header| DecodeError::SealBroken { stream: header.stream, seq: header.seq };
+    let Some((nonce, sealed)) = bytes.body.split_first_chunk() else { return Err(broken(header)) };
     let key = seal::body_key(scope_key, nonce);
-    seal::open_into(&key, bytes.clear, sealed, body).ok_or_else(broken)?;
-    Ok(Opened { nonce: *nonce, type_tag: header.type_tag, key })
+    OPENED_BODY.with_borrow_mut(|memory| {
+        let shown = match seal::open_into(&key, bytes.clear, sealed, memory) {
+            Some(body) => {
+                let opened = Opened { nonce: *nonce, type_tag: header.type_tag, key };
+                show(header, body, opened)
+            }
+            None => Err(broken(header)),
+        };
+        memory.truncate(OPENED_BODY_BYTES_KEPT);
+        memory.shrink_to(OPENED_BODY_BYTES_KEPT);
+        shown
+    })
 }
 
 /// What is in the clear.
@@ -218,11 +217,13 @@ pub(super) struct Header {
     pub(super) recorded_at: jiff::Timestamp,
 }
 
+#[inline]
 fn read_header(header: &[u8]) -> Result<Header, DecodeError> {
     read_header_of(header, |stream| Ok(stream.parse()?))
 }
 
 /// The same for whoever may know the stream already.
+#[inline]
 pub(super) fn read_header_of(
     header: &[u8],
     parse: impl FnOnce(&str) -> Result<StreamId, DecodeError>,
@@ -274,6 +275,7 @@ pub(super) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
+    #[inline]
     pub(super) fn read(body: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(body);
         let (event_type, category) = (reader.text("event_type")?, reader.text("category")?);
@@ -301,18 +303,32 @@ impl<'a> Body<'a> {
     }
 }
 
-fn read_body(header: &Header, body: &[u8], seal: Seal) -> Result<RecordedEvent, DecodeError> {
-    let body = Body::read(body)?;
-    let mut event = empty(header, seal);
-    event.event_type = body.event_type.to_owned();
-    event.category = body.category.to_owned();
-    event.scope.run_id = body.run_id.map(RunId::new).transpose()?;
-    event.scope.task_id = body.task_id.map(ToolCallId::new).transpose()?;
-    event.causation_id = body.causation_id;
-    event.correlation_id = body.correlation_id.map(str::to_owned);
-    event.owner = UserId::new(body.owner)?;
-    (event.content, event.metadata) = (Json::from_stored(body.content), Json::from_stored(body.metadata));
-    Ok(event)
+#[inline]
+fn read_body(header: Header, body: &Body<'_>, hash: Hash, seal: Seal) -> Result<RecordedEvent, DecodeError> {
+    let scope = Scope {
+        run_id: body.run_id.map(RunId::new).transpose()?,
+        task_id: body.task_id.map(ToolCallId::new).transpose()?,
+        delegation_id: header.delegation_id,
+    };
+    Ok(RecordedEvent {
+        position: header.position,
+        stream: header.stream,
+        seq: header.seq,
+        event_id: header.event_id,
+        event_type: body.event_type.to_owned(),
+        schema_version: header.schema_version,
+        category: body.category.to_owned(),
+        scope,
+        owner: UserId::new(body.owner)?,
+        causation_id: body.causation_id,
+        correlation_id: body.correlation_id.map(str::to_owned),
+        created_at: header.created_at,
+        recorded_at: header.recorded_at,
+        content: Json::from_stored(body.content),
+        metadata: Json::from_stored(body.metadata),
+        hash,
+        seal,
+    })
 }
 
 /// Reads what is in the clear of a record that nobody can open.
@@ -320,15 +336,11 @@ pub(super) fn decode_erased(header: &[u8], record: &[u8]) -> Result<RecordedEven
     Ok(erased(read_header(header)?, record))
 }
 
+/// The event as the header alone tells it. The hash is not filled in.
 fn erased(header: Header, record: &[u8]) -> RecordedEvent {
-    empty(&header, Seal::Erased(ErasedRecord(record.into())))
-}
-
-/// The event as the header alone tells it.
-fn empty(header: &Header, seal: Seal) -> RecordedEvent {
     RecordedEvent {
         position: header.position,
-        stream: header.stream.clone(),
+        stream: header.stream,
         seq: header.seq,
         event_id: header.event_id,
         event_type: String::new(),
@@ -343,7 +355,7 @@ fn empty(header: &Header, seal: Seal) -> RecordedEvent {
         content: Json::null(),
         metadata: Json::empty_object(),
         hash: [0; 32],
-        seal,
+        seal: Seal::Erased(ErasedRecord(record.into())),
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     recorded::RecordedEvent,
     replay::Replay,
     sealer,
-    store::StreamSummary,
+    store::{Kept, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
     verify::ExportedHead,
@@ -51,15 +51,16 @@ impl EventLog {
     }
 
     /// Shows events of the whole log after a position as folds read them, ascending, bounded as in
-    /// `read_stream`.
+    /// `read_stream`. Whoever reads page by page gives back what was kept after the page before.
     pub fn read_facts(
         &self,
         after: Position,
         limit: usize,
+        kept: &mut Kept,
         show: &mut dyn FnMut(ReadFact),
     ) -> Result<(), ReadError> {
         let mut room = Room::of(limit);
-        self.store()?.read_facts(after, limit, &mut |fact, bytes| {
+        self.store()?.read_facts(after, limit, kept, &mut |fact, bytes| {
             room.take(bytes);
             show(fact);
             if room.is_left() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

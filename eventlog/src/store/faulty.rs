@@ -8,8 +8,8 @@ use std::sync::{
 use domain::ids::RunHash;
 
 use super::{
-    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, ShowFact, StoreError, StreamSummary,
-    Tail,
+    Commit, CommitGroup, Head, Kept, KeyUse, LogStore, Replayed, SegmentStore, ShowFact, StoreError,
+    StreamSummary, Tail,
 };
 use crate::{
     append::IdempotencyKey,
@@ -95,12 +95,24 @@ impl LogStore for FaultyStore {
         self.inner.read_all(after, limit)
     }
 
-    fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError> {
-        self.inner.replay(after, limit, visit)
+    fn replay(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        visit: &mut Replayed<'_>,
+    ) -> Result<(), StoreError> {
+        self.inner.replay(after, limit, kept, visit)
     }
 
-    fn read_facts(&self, after: Position, limit: usize, show: &mut ShowFact<'_>) -> Result<(), StoreError> {
-        self.inner.read_facts(after, limit, show)
+    fn read_facts(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        show: &mut ShowFact<'_>,
+    ) -> Result<(), StoreError> {
+        self.inner.read_facts(after, limit, kept, show)
     }
 
     fn read_stream(

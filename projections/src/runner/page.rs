@@ -9,7 +9,7 @@ use domain::{
     limits::ERROR_DETAIL_CHARS_MAX,
     text,
 };
-use eventlog::{EventLog, Position, ReadError, ReadFact, Said};
+use eventlog::{EventLog, KeptReading, Position, ReadError, ReadFact, Said};
 
 use super::again;
 use crate::{
@@ -111,7 +111,7 @@ impl Page {
     /// with each event noted down, so that nothing of half an event stays. The usual case pays nothing
     /// for that, and the unusual one is paid for once in a page.
     pub(super) fn fold<'s>(
-        log: &EventLog,
+        (log, reading): (&EventLog, &mut KeptReading),
         after: Position,
         limit: usize,
         snapshot: &'s Snapshot<'s>,
@@ -120,7 +120,7 @@ impl Page {
         let mut page = Self { undecodable: Poison::new(), count: 0, last: after.get(), last_hash: [0; 32] };
         let mut foldings: Vec<_> = parts.into_iter().map(|part| Folding::new(part, snapshot)).collect();
         let mut items = Vec::with_capacity(FOLD_EVENTS);
-        log.read_facts(after, limit, &mut |fact| {
+        log.read_facts(after, limit, reading, &mut |fact| {
             items.extend(page.take(fact));
             if items.len() >= FOLD_EVENTS {
                 foldings.iter_mut().for_each(|folding| folding.take(log, &items));
@@ -183,7 +183,7 @@ impl Page {
         poison: &mut Poison,
     ) -> Result<(), RowError> {
         let (mut again, mut outcome) = (Self { undecodable: Poison::new(), ..*self }, Ok(()));
-        log.read_facts(after, self.count, &mut |fact| {
+        log.read_facts(after, self.count, &mut KeptReading::default(), &mut |fact| {
             let item = again.take(fact).filter(|item| item.position() > folding.after);
             if let (Some(item), Ok(())) = (item, &outcome) {
                 outcome = folding.take_with_care(log, &item, poison);
