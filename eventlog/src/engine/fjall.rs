@@ -7,7 +7,7 @@
 use std::{io, path::Path};
 
 use fjall::{
-    CompressionType, Database, Error, KeyspaceCreateOptions, LsmError, PersistMode, Readable, Snapshot,
+    Database, Error, KeyspaceCreateOptions, LsmError, PersistMode, Readable, Snapshot,
     config::BlockSizePolicy,
 };
 
@@ -75,8 +75,6 @@ impl FjallEngine {
         let database = Database::builder(folder)
             .cache_size(CACHE_BYTES)
             .max_journaling_size(JOURNAL_BYTES)
-            // What is sealed does not get smaller.
-            .journal_compression(CompressionType::None)
             .open()
             .map_err(|error| EngineError::new(format!("open the storage in {}", folder.display()), error))?;
         let mut opened = Vec::with_capacity(keyspaces.len());
