@@ -181,7 +181,7 @@ impl Counted {
 
     /// The cell with it, and with other calls of the same event.
     fn counted_in(self, known: Option<UsageCell>, others: Vec<Self>, seq: u64) -> UsageCell {
-        let mut cell = known.unwrap_or_else(|| UsageCell {
+        let mut cell = known.unwrap_or(UsageCell {
             first_seq: seq,
             last_seq: seq,
             run_id: self.run_id,
