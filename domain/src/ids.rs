@@ -1,11 +1,20 @@
 //! Every kind of id, in one registry.
 //!
 //! An id is a type, so that a run's id cannot stand where a thread's is expected, and its only
-//! constructors check it, so that everything behind the edge may trust it.
+//! constructors check it, so that everything behind the edge may trust it. Ids are read far more often
+//! than they are made, so that a copy is a count and no text.
 
-use std::{borrow::Cow, fmt, str::FromStr};
+use std::{
+    borrow::Cow,
+    fmt,
+    str::FromStr,
+    sync::{Arc, LazyLock},
+};
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{self, Visitor},
+};
 use uuid::Uuid;
 
 use crate::limits::{NAME_CHARS_MAX, THREAD_ID_CHARS_MAX, TOOL_CALL_ID_CHARS_MAX, USER_ID_CHARS_MAX};
@@ -32,19 +41,18 @@ fn shown(text: &str) -> String {
 macro_rules! text_ids {
     ($($(#[$doc:meta])* $name:ident($kind:literal, $rule:expr, $is_valid:expr);)*) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
 
         impl $name {
             /// Checks the text and makes an id of it.
-            pub fn new(text: impl Into<String>) -> Result<Self, InvalidId> {
-                let text = text.into();
+            pub fn new(text: impl AsRef<str>) -> Result<Self, InvalidId> {
+                let text = text.as_ref();
                 let is_valid: fn(&str) -> bool = $is_valid;
-                if is_valid(&text) {
-                    Ok(Self(text))
+                if is_valid(text) {
+                    Ok(Self(text.into()))
                 } else {
-                    Err(InvalidId { kind: $kind, text, rule: $rule.into() })
+                    Err(InvalidId { kind: $kind, text: text.to_owned(), rule: $rule.into() })
                 }
             }
 
@@ -76,10 +84,40 @@ macro_rules! text_ids {
 
         impl From<$name> for String {
             fn from(id: $name) -> Self {
-                id.0
+                id.0.as_ref().to_owned()
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(TextVisitor { expecting: $kind, make: |text| Self::new(text) })
             }
         }
     )*};
+}
+
+/// Makes an id of text where it lies.
+struct TextVisitor<Id> {
+    expecting: &'static str,
+    make: fn(&str) -> Result<Id, InvalidId>,
+}
+
+impl<Id> Visitor<'_> for TextVisitor<Id> {
+    type Value = Id;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "a {}", self.expecting)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<Id, E> {
+        (self.make)(text).map_err(E::custom)
+    }
 }
 
 /// Ids that Remit makes itself: UUID v7, so that they sort by the time they were made.
@@ -196,7 +234,8 @@ impl From<RunHash> for String {
 impl UserId {
     /// The owner of threads that nobody in particular started.
     pub fn unowned() -> Self {
-        Self("default".to_owned())
+        static UNOWNED: LazyLock<Arc<str>> = LazyLock::new(|| "default".into());
+        Self(Arc::clone(&UNOWNED))
     }
 }
 

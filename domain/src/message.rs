@@ -3,13 +3,15 @@
 //! The serialised form is the message dump of the run event stream contract: `type` is `system`,
 //! `human`, `ai` or `tool`. It is stored in events for ever, so a field never changes its meaning.
 
+mod read;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::usage::Usage;
 
 /// One message of a conversation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
 pub enum Message {
     /// What the framework tells the model; never user text.
@@ -86,7 +88,7 @@ pub struct ToolCall {
 }
 
 /// A tool call's arguments, or what arrived instead of them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum ToolArgs {
     /// A JSON object: the only form that a tool is ever run with.

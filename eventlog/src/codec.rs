@@ -9,6 +9,7 @@ use crate::{position::Seq, stream_id::StreamId};
 
 pub(crate) mod bytes;
 pub(crate) mod digest;
+pub(crate) mod fact;
 #[cfg(test)]
 mod golden;
 mod plain;

@@ -72,6 +72,7 @@ pub use blob::{
 };
 pub use codec::{
     DecodeError, EncodeError,
+    fact::{ReadFact, Said},
     typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
 };
 pub use condition::{CommitStats, Health, Histogram, Stats};
@@ -92,7 +93,7 @@ pub use replay::{Replay, ReplayError};
 pub use seal::{ErasedRecord, Opened, Seal};
 pub use sealer::{Sealer, Unsealed};
 pub use secret::{InvalidKey, SecretKey};
-pub use store::StreamSummary;
+pub use store::{Kept as KeptReading, StreamSummary};
 pub use stream_id::{InvalidStreamId, StreamId};
 pub use subscription::{SubscribeFrom, Subscription};
 pub use verify::{

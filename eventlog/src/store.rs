@@ -21,6 +21,7 @@ use jiff::Timestamp;
 use crate::{
     append::IdempotencyKey,
     chain::{self, Hash},
+    codec::fact::ReadFact,
     codec::{DecodeError, EncodeError},
     engine::EngineError,
     keyring::Keyring,
@@ -181,6 +182,9 @@ impl From<SegmentError> for StoreError {
 /// Is shown an event and the bytes that its hash covers, and says whether it wants more.
 pub type Replayed<'a> = dyn FnMut(RecordedEvent, &[u8]) -> ControlFlow<()> + 'a;
 
+/// Is shown what an event says and the length of its record, in bytes, and says whether it wants more.
+pub type ShowFact<'a> = dyn FnMut(ReadFact, usize) -> ControlFlow<()> + 'a;
+
 /// What a store keeps between two pages of one replay, so that it neither looks for the next page nor
 /// reads again what it has read ahead. It may be thrown away at any time.
 #[derive(Default)]
@@ -214,6 +218,15 @@ pub trait LogStore: Send + Sync {
         limit: usize,
         kept: &mut Kept,
         visit: &mut Replayed<'_>,
+    ) -> Result<(), StoreError>;
+    /// Shows events after a position as folds read them, ascending, with the length of their records.
+    /// What is kept is as for `replay`.
+    fn read_facts(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        show: &mut ShowFact<'_>,
     ) -> Result<(), StoreError>;
     /// Events of a stream after a seq, ascending.
     fn read_stream(

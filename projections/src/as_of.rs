@@ -12,7 +12,7 @@
 use std::collections::HashSet;
 
 use domain::{
-    card::{Card, CardHead, CardPart},
+    card::{Card, CardHead},
     event::Logged,
     ids::{DelegationId, RunId, ThreadId, ToolCallId},
     ledger::LedgerEntry,
@@ -22,7 +22,7 @@ use eventlog::{EventFilter, EventLog, RecordedEvent, Seq, StreamId, engine::Dire
 use crate::{
     keys::{
         MOMENT_SEQS, RowKey,
-        card::{CardHeadKey, CardOfTaskKey, CardPartKey},
+        card::{CardHeadKey, CardOfTaskKey},
         ledger::LedgerEntryKey,
         run::{RunKey, RunOrderKey},
         thread::ThreadKey,
@@ -30,7 +30,7 @@ use crate::{
     projections::Projections,
     store::{RowError, Snapshot},
     views::{
-        card::TaskRef,
+        card::{TaskRef, parts_until},
         ledger::{delegation_of, delegations},
         run::{RunRow, started_run},
         thread::ThreadRow,
@@ -158,11 +158,8 @@ pub fn card_as_of(
     seq: Seq,
 ) -> Result<Option<Card>, RowError> {
     let Some(head) = card_head_as_of(views, thread_id, run_id, task, seq)? else { return Ok(None) };
-    let of_card = CardPartKey::of_card(thread_id, head.entry.delegation_id);
-    let range = of_card.range_within(0, seq.get());
-    let snapshot = views.0.store.snapshot();
-    let parts = snapshot.page::<CardPartKey>(&range, Direction::Forward, usize::MAX)?;
-    Ok(Some(Card::assemble(head, parts.into_iter().map(|(_, part): (_, CardPart)| part))))
+    let parts = parts_until(&views.0.store.snapshot(), thread_id, head.entry.delegation_id, seq)?;
+    Ok(Some(Card::assemble(head, parts)))
 }
 
 fn head_as_of(
@@ -213,7 +210,7 @@ fn delegation_named(
 }
 
 /// Whose events are folded.
-enum Source<'a> {
+pub(crate) enum Source<'a> {
     Thread(&'a ThreadId),
     Run(&'a ThreadId, &'a RunId, EventFilter),
 }
@@ -233,7 +230,7 @@ impl Source<'_> {
 }
 
 /// Shows each decodable event after one seq and up to another, in order.
-fn for_each(
+pub(crate) fn for_each(
     log: &EventLog,
     source: &Source<'_>,
     mut after: Seq,

@@ -3,6 +3,9 @@
 //! The log is one of agents at work: runs with delegations, each with turns of a reply, a tool call
 //! and its result, so that every view has its part in it. Figures of one machine say little; what
 //! the folding costs beside the reading, in the same run, says more.
+//!
+//! Events "per core" are those per second of the whole process's processor time: that of the reader and of
+//! the folds, and that of the engine's own threads, which write and merge what the folds made.
 
 use std::{
     io,

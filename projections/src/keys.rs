@@ -12,7 +12,7 @@
 //! | 8    | thread, first seq          | delegation id           | ledger  |
 //! | 9    | thread, hash of run, first seq | delegation id           | ledger  |
 //! | 10   | thread, delegation         | card head               | cards   |
-//! | 11   | thread, delegation, seq    | card part               | cards   |
+//! | 11   | thread, delegation, chunk, hash of run | card parts  | cards   |
 //! | 12   | thread, hash of run and task | newest delegation id    | cards   |
 //! | 13   | as kind 3, seq             | the thread as it was then | threads |
 //! | 14   | as kind 5, seq             | the run as it was then  | runs    |
@@ -25,14 +25,16 @@
 //! | 26   | thread, hash of run, delegation | a subagent's model and type | usage |
 //! | 27   | thread, hash of run, hash of day, model and caller | calls and tokens | usage |
 //! | 28   | thread, seq                | cap                     | caps    |
-//! | 29   | thread, seq                | receipt                 | receipts |
-//! | 30   | thread, hash of run, seq   | nothing: there is one   | receipts |
+//! | 29   | thread, chunk, hash of run | receipts                | receipts |
+//! | 30   | thread, hash of run, chunk | nothing: there are some | receipts |
+//! | 31   | as kind 27, seq            | the cell as it was then | usage   |
 //!
 //! The first byte of each key is its kind. Names end with a zero byte, which none of them
 //! contains, so that no name is mistaken for the beginning of another. Numbers are big endian. So
-//! the order of the bytes is the order of the parts.
+//! the order of the bytes is the order of the parts. What a thread has much of is kept in chunks of
+//! [`CHUNK_SEQS`] seqs: a row costs more than what is in it.
 //!
-//! Rows are JSON; all but checkpoints are sealed with the key of the thread that their key names.
+//! Rows are JSON, and chunks are packed; all but checkpoints are sealed with the key of the thread that their key names.
 //! Keys are not sealed: they hold threads' ids, our own ids, numbers and hashes. The ids of runs and
 //! tasks come from clients and providers, who may write there what they like.
 //!
@@ -48,6 +50,8 @@ use domain::{
 use eventlog::engine::KeyRange;
 use serde::{Serialize, de::DeserializeOwned};
 use uuid::Uuid;
+
+use crate::views::{card::CardParts, receipts::Receipts};
 
 pub(crate) mod cap;
 pub(crate) mod card;
@@ -69,6 +73,15 @@ const NAME_END: u8 = 0;
 /// Fewer mean more rows, more mean more events to fold for an answer.
 pub(crate) const MOMENT_SEQS: u64 = if cfg!(test) { 3 } else { 256 };
 
+/// Seqs of a thread in one chunk. More mean fewer rows to seal, to look up and to open; fewer mean less
+/// to write again whenever something is added to the newest chunk.
+pub(crate) const CHUNK_SEQS: u64 = if cfg!(test) { 3 } else { 32 };
+
+/// The chunk that a seq is in.
+pub(crate) const fn chunk_of(seq: u64) -> u64 {
+    seq / CHUNK_SEQS
+}
+
 /// First byte of every key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -83,7 +96,7 @@ pub(crate) enum KeyKind {
     LedgerOrder = 8,
     LedgerOfRun = 9,
     CardHead = 10,
-    CardPart = 11,
+    CardParts = 11,
     CardOfTask = 12,
     ThreadThen = 13,
     RunThen = 14,
@@ -96,8 +109,9 @@ pub(crate) enum KeyKind {
     SubagentModel = 26,
     UsageCell = 27,
     Cap = 28,
-    Receipt = 29,
-    ReceiptOfRun = 30,
+    Receipts = 29,
+    ReceiptsOfRun = 30,
+    UsageCellThen = 31,
 }
 
 /// The thread that an encoded key belongs to; none for a checkpoint, and for what is no key.
@@ -167,10 +181,61 @@ impl NameHash {
     }
 }
 
-/// What can be stored under a key.
-pub(crate) trait Row: Serialize + DeserializeOwned + Clone + Send + 'static {}
+/// What can be stored under a key: JSON, where nothing else is said.
+pub(crate) trait Row: Sized + Clone + Send + 'static {
+    /// The row as it is before it is sealed.
+    fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error>;
 
-impl<T: Serialize + DeserializeOwned + Clone + Send + 'static> Row for T {}
+    /// The row from what `to_bytes` made.
+    fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error>;
+}
+
+impl<T: Serialize + DeserializeOwned + Clone + Send + 'static> Row for T {
+    fn to_bytes(&self) -> Result<Vec<u8>, serde_json::Error> {
+        serde_json::to_vec(self)
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(bytes)
+    }
+}
+
+/// A row as a person reads it: as JSON.
+pub(crate) fn shown(kind: KeyKind, row: &[u8]) -> String {
+    let packed = match kind {
+        KeyKind::CardParts => {
+            CardParts::from_bytes(row).and_then(|row| serde_json::to_string(&row.unpacked()?))
+        }
+        KeyKind::Receipts => {
+            Receipts::from_bytes(row).and_then(|row| serde_json::to_string(&row.unpacked()?))
+        }
+        KeyKind::Checkpoint
+        | KeyKind::Parked
+        | KeyKind::Thread
+        | KeyKind::ThreadRun
+        | KeyKind::Run
+        | KeyKind::RunOrder
+        | KeyKind::LedgerEntry
+        | KeyKind::LedgerOrder
+        | KeyKind::LedgerOfRun
+        | KeyKind::CardHead
+        | KeyKind::CardOfTask
+        | KeyKind::ThreadThen
+        | KeyKind::RunThen
+        | KeyKind::CardHeadThen
+        | KeyKind::VisibleMessage
+        | KeyKind::HiddenMessage
+        | KeyKind::MessageOfRun
+        | KeyKind::RunMessages
+        | KeyKind::LeadModel
+        | KeyKind::SubagentModel
+        | KeyKind::UsageCell
+        | KeyKind::UsageCellThen
+        | KeyKind::Cap
+        | KeyKind::ReceiptsOfRun => return String::from_utf8_lossy(row).into_owned(),
+    };
+    packed.unwrap_or_else(|error| error.to_string())
+}
 
 /// A key, which also says what is stored under it.
 pub(crate) trait RowKey: Sized {
@@ -198,6 +263,15 @@ pub(crate) trait RowKey: Sized {
         let mut parts = KeyWriter::new(Self::KIND);
         self.write(&mut parts);
         parts.0
+    }
+
+    /// The same, in place of what is in this memory.
+    fn encode_into(&self, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        bytes.push(Self::KIND as u8);
+        let mut parts = KeyWriter(std::mem::take(bytes));
+        self.write(&mut parts);
+        *bytes = parts.0;
     }
 
     /// The key from its bytes.
@@ -271,6 +345,16 @@ impl KeyWriter {
         let first = [self.0.as_slice(), &first.to_be_bytes()].concat();
         let last = [self.0.as_slice(), &last.to_be_bytes()].concat();
         KeyRange::between(&first, &last)
+    }
+
+    /// Those of them that go on with a number from `first` to `last`, both included, and then with more.
+    pub(crate) fn range_of_numbers(&self, first: u64, last: u64) -> KeyRange {
+        let from = |number: u64| [self.0.as_slice(), &number.to_be_bytes()].concat();
+        match last.checked_add(1) {
+            // No key ends with its number, so that the upper end is none of them.
+            Some(end) => KeyRange::between(&from(first), &from(end)),
+            None => KeyRange::after(&from(first), &self.0),
+        }
     }
 
     /// Those of them that come before `key`.

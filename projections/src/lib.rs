@@ -14,6 +14,7 @@ mod event_page;
 mod follow;
 mod health;
 mod keys;
+mod packed;
 mod projections;
 mod rebuild;
 mod replay;
@@ -49,9 +50,7 @@ pub use self::{
         receipts::{ReceiptFilter, ReceiptRow},
         run::{RunRow, RunUsage, SettingsSummary},
         thread::ThreadRow,
-        usage::{
-            UNKNOWN, UsageAxis, UsageError, UsageFigures, UsageGroup, UsageQuery, UsageReport, usage_as_of,
-        },
+        usage::{UNKNOWN, UsageAxis, UsageFigures, UsageGroup, UsageQuery, UsageReport, usage_as_of},
     },
     wait::Behind,
 };

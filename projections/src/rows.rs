@@ -2,10 +2,15 @@
 //! sealed once, however often it is touched. While there are more pages to come, those that changed
 //! are kept for the next one.
 
-use std::{any::Any, collections::HashMap};
+use std::{
+    any::Any,
+    collections::HashMap,
+    hash::{BuildHasher, Hasher, RandomState},
+};
 
 use domain::ids::ThreadId;
 use eventlog::engine::{Batch, Direction};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::{
     keys::{KeyKind, KeyWriter, MOMENT_SEQS, Row, RowKey, moment_key},
@@ -25,7 +30,9 @@ pub(crate) struct Rows<'s> {
     /// None begins with no rows at all.
     snapshot: Option<&'s Snapshot<'s>>,
     side: Side,
-    slots: HashMap<Vec<u8>, Slot>,
+    slots: Slots,
+    /// The key at hand, in memory that is used again.
+    key: Vec<u8>,
     /// Of the event that is being folded.
     event: Origin,
     /// What that event has changed, as it was before; none while that is not noted down.
@@ -34,7 +41,45 @@ pub(crate) struct Rows<'s> {
 
 /// Rows that a page has changed and the next one may change again. They are as they are stored.
 #[derive(Default)]
-pub(crate) struct KeptRows(HashMap<Vec<u8>, Slot>);
+pub(crate) struct KeptRows(Slots);
+
+/// Rows by their encoded keys.
+type Slots = HashMap<Vec<u8>, Slot, Seeds>;
+
+/// Each event looks up a dozen keys of about a hundred bytes, for which the hasher of the standard library
+/// takes as long as the folds do. Threads' names come from clients, so that seeds are not known outside.
+struct Seeds(u64);
+
+impl Default for Seeds {
+    fn default() -> Self {
+        Self(RandomState::new().build_hasher().finish())
+    }
+}
+
+impl BuildHasher for Seeds {
+    type Hasher = KeyHasher;
+
+    fn build_hasher(&self) -> KeyHasher {
+        KeyHasher(self.0)
+    }
+}
+
+/// Hashes one key.
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64_with_seed(bytes, self.0);
+    }
+
+    fn write_usize(&mut self, length: usize) {
+        self.0 = self.0.wrapping_add(length as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 /// A row that was touched.
 struct Slot {
@@ -58,7 +103,7 @@ trait TouchedRow: Send {
 
 impl<R: Row> TouchedRow for Option<R> {
     fn encode(&self) -> Result<Option<Vec<u8>>, serde_json::Error> {
-        self.as_ref().map(serde_json::to_vec).transpose()
+        self.as_ref().map(Row::to_bytes).transpose()
     }
 
     fn as_any(&self) -> &dyn Any {
@@ -93,13 +138,20 @@ impl Slot {
 impl<'s> Rows<'s> {
     /// Rows of a side, some of which are known already.
     pub(crate) fn new(snapshot: &'s Snapshot<'s>, side: Side, KeptRows(slots): KeptRows) -> Self {
-        Self { snapshot: Some(snapshot), side, slots, event: Origin::Thread, before_event: None }
+        Self {
+            snapshot: Some(snapshot),
+            side,
+            slots,
+            key: Vec::new(),
+            event: Origin::Thread,
+            before_event: None,
+        }
     }
 
     /// Rows of a view that has seen nothing yet.
     pub(crate) fn empty() -> Self {
-        let slots = HashMap::new();
-        Self { snapshot: None, side: Side::First, slots, event: Origin::Thread, before_event: None }
+        let (slots, key) = (Slots::default(), Vec::new());
+        Self { snapshot: None, side: Side::First, slots, key, event: Origin::Thread, before_event: None }
     }
 
     /// Says whose event is folded next.
@@ -160,8 +212,9 @@ impl<'s> Rows<'s> {
 
     /// The row under a key.
     pub(crate) fn get<K: RowKey>(&mut self, key: &K) -> Result<Option<&K::Row>, RowError> {
-        let slot = self.slot::<K>(key.encode())?;
-        Ok(slot.row())
+        key.encode_into(&mut self.key);
+        let slot = self.slot::<K>()?;
+        Ok(slot.and_then(|slot| slot.row()))
     }
 
     /// Puts a row under a key, in place of any before.
@@ -177,9 +230,10 @@ impl<'s> Rows<'s> {
         key: &K,
         fold: impl FnOnce(Option<K::Row>) -> Option<K::Row>,
     ) -> Result<Option<&K::Row>, RowError> {
-        let (key, event) = (key.encode(), self.event);
-        self.note(&key);
-        let slot = self.slot::<K>(key.clone())?;
+        let event = self.event;
+        key.encode_into(&mut self.key);
+        self.note_key();
+        let Some(slot) = self.slot::<K>()? else { return Ok(None) };
         let Some(row) = slot.row.as_any_mut().downcast_mut::<Option<K::Row>>() else { return Ok(None) };
         let before = row.take();
         let before_seq = before.as_ref().map(K::last_seq);
@@ -190,14 +244,14 @@ impl<'s> Rows<'s> {
         slot.origin = if before_seq.is_some() { slot.origin.and(event) } else { event };
         let origin = slot.origin;
         if let Some((kind, seq, row)) = moment {
-            let key = moment_key(kind, &key, seq);
+            let key = moment_key(kind, &self.key, seq);
             self.note(&key);
             self.slots.insert(key, Slot::put(row, origin));
         }
         if before_seq.is_some() {
             return Ok(None);
         }
-        Ok(self.slots.get(&key).and_then(Slot::row))
+        Ok(self.slots.get(&self.key).and_then(Slot::row))
     }
 
     /// Adds what has changed to a batch. Gives the rows that the next page may change again.
@@ -234,36 +288,39 @@ impl<'s> Rows<'s> {
         }
     }
 
-    /// The slot of a key, filled from the store at the first touch. The kind in the key's first
-    /// byte fixes the type of the row, so a slot always holds the type that its key asks for.
-    fn slot<K: RowKey>(&mut self, key: Vec<u8>) -> Result<&mut Slot, RowError> {
-        use std::collections::hash_map::Entry;
-        match self.slots.entry(key) {
-            Entry::Occupied(slot) => {
-                let slot = slot.into_mut();
-                // A row that was taken away as a whole kind is of no type.
-                if !slot.row.as_any().is::<Option<K::Row>>() {
-                    slot.row = Box::new(None::<K::Row>);
-                }
-                Ok(slot)
-            }
-            Entry::Vacant(vacant) => {
-                let stored = match self.snapshot {
-                    Some(snapshot) => snapshot.get_encoded::<K::Row>(self.side, K::KIND, vacant.key())?,
-                    None => None,
-                };
-                let slot = match stored {
-                    Some((row, origin)) => {
-                        Slot { row: Box::new(Some(row)), is_changed: false, is_folded: false, origin }
-                    }
-                    None => {
-                        let row = Box::new(None::<K::Row>);
-                        Slot { row, is_changed: false, is_folded: false, origin: self.event }
-                    }
-                };
-                Ok(vacant.insert(slot))
-            }
+    /// The same for the key at hand.
+    fn note_key(&mut self) {
+        if self.before_event.is_some() {
+            let key = self.key.clone();
+            self.note(&key);
         }
+    }
+
+    /// The slot of the key at hand, filled from the store at the first touch. The kind in the key's
+    /// first byte fixes the type of the row, so a slot always holds the type that its key asks for.
+    fn slot<K: RowKey>(&mut self) -> Result<Option<&mut Slot>, RowError> {
+        if !self.slots.contains_key(&self.key) {
+            let slot = self.stored_slot::<K>()?;
+            self.slots.insert(self.key.clone(), slot);
+        }
+        let Some(slot) = self.slots.get_mut(&self.key) else { return Ok(None) };
+        // A row that was taken away as a whole kind is of no type.
+        if !slot.row.as_any().is::<Option<K::Row>>() {
+            slot.row = Box::new(None::<K::Row>);
+        }
+        Ok(Some(slot))
+    }
+
+    fn stored_slot<K: RowKey>(&self) -> Result<Slot, RowError> {
+        let stored = match self.snapshot {
+            Some(snapshot) => snapshot.get_encoded::<K::Row>(self.side, K::KIND, &self.key)?,
+            None => None,
+        };
+        let (row, origin) = match stored {
+            Some((row, origin)) => (Some(row), origin),
+            None => (None, self.event),
+        };
+        Ok(Slot { row: Box::new(row), is_changed: false, is_folded: false, origin })
     }
 }
 

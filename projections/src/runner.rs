@@ -13,7 +13,7 @@ mod page;
 
 use std::sync::Arc;
 
-use eventlog::{EventLog, Position, ReadError, engine::Batch};
+use eventlog::{EventLog, KeptReading, Position, ReadError, engine::Batch};
 
 use crate::{
     checkpoint::{Checkpoint, ParkedRow, Role},
@@ -29,7 +29,7 @@ use page::{Page, Part, Poison, Unfit};
 /// Events of one step. A page is one commit and one snapshot, and a row that many events change is
 /// written once for all of them; more would hold more memory than caches do, and make readers and a
 /// shutdown wait longer. It takes about 25 ms of processor time.
-pub(crate) const PAGE_EVENTS: usize = 2_048;
+pub(crate) const PAGE_EVENTS: usize = 8_192;
 
 /// Why the views could not follow the log.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +63,8 @@ pub(crate) struct Runner {
     log: EventLog,
     store: Store,
     pub(crate) views: Vec<Tracked>,
+    /// What was read ahead of the last page.
+    reading: KeptReading,
     /// Whether the store may differ from what is remembered here: a step did not come to its end.
     is_stale: bool,
 }
@@ -99,7 +101,7 @@ impl Runner {
         for tracked in &mut views {
             load::answering(&log, &store, tracked)?;
         }
-        Ok(Self { log, store, views, is_stale: false })
+        Ok(Self { log, store, views, reading: KeptReading::default(), is_stale: false })
     }
 
     /// Views that are made beside those that answer, for a role. They go on where they were.
@@ -113,7 +115,7 @@ impl Runner {
         for tracked in &mut views {
             load::in_the_making(&log, &store, tracked, role)?;
         }
-        Ok(Self { log, store, views, is_stale: false })
+        Ok(Self { log, store, views, reading: KeptReading::default(), is_stale: false })
     }
 
     /// The position that every view has reached.
@@ -125,14 +127,12 @@ impl Runner {
     /// Takes one page of at most `limit` events. At the head of the log it changes nothing.
     pub(crate) fn step(&mut self, limit: usize) -> Result<Position, CatchUpError> {
         self.refresh()?;
-        let Some(page) = Page::read(&self.log, self.position(), limit)? else { return Ok(self.position()) };
-        let is_full = page.count >= limit;
-        self.is_stale = true;
         let mut batch = Batch::new();
-        let outcomes = self.fold(&page, &mut batch)?;
+        let Some((page, outcomes)) = self.fold(limit, &mut batch)? else { return Ok(self.position()) };
+        let is_more = page.last < self.log.head().get();
         self.store.commit(batch).map_err(CatchUpError::Commit)?;
         for (tracked, outcome) in self.views.iter_mut().zip(outcomes) {
-            tracked.take(outcome, is_full, &self.store)?;
+            tracked.take(outcome, is_more, &self.store)?;
         }
         self.is_stale = false;
         Ok(self.position())
@@ -149,15 +149,25 @@ impl Runner {
         Ok(())
     }
 
-    /// Folds a page into every view and collects what is to be written.
-    fn fold(&mut self, page: &Page, batch: &mut Batch) -> Result<Vec<Outcome>, CatchUpError> {
-        let snapshot = self.store.snapshot();
+    /// Folds a page into every view and collects what is to be written. None at the head of the log.
+    fn fold(
+        &mut self,
+        limit: usize,
+        batch: &mut Batch,
+    ) -> Result<Option<(Page, Vec<Outcome>)>, CatchUpError> {
+        let (after, snapshot) = (self.position(), self.store.snapshot());
+        let parts = self.views.iter_mut().map(Tracked::part).collect();
+        // Until the commit is done, nobody knows what the store has of what was folded.
+        self.is_stale = true;
+        let Some((page, made)) = Page::fold((&self.log, &mut self.reading), after, limit, &snapshot, parts)?
+        else {
+            self.is_stale = false;
+            return Ok(None);
+        };
         let mut outcomes = Vec::with_capacity(self.views.len());
-        for tracked in &mut self.views {
-            let kept = std::mem::take(&mut tracked.kept);
+        for (tracked, made) in self.views.iter().zip(made) {
             let of_view = |source| CatchUpError::View { view: tracked.view.name, source };
-            let part = Part { view: &tracked.view, side: tracked.side, after: tracked.checkpoint.position };
-            let outcome = match page.fold(&part, &snapshot, kept) {
+            outcomes.push(match made {
                 Ok(None) => Outcome::Seen,
                 Ok(Some((rows, poison))) => {
                     let checkpoint = tracked.checkpoint.after(page.last, page.last_hash, poison.len());
@@ -167,10 +177,9 @@ impl Runner {
                 }
                 Err(error) if error.is_damage() && !tracked.was_damaged => Outcome::Damaged(error),
                 Err(source) => return Err(of_view(source)),
-            };
-            outcomes.push(outcome);
+            });
         }
-        Ok(outcomes)
+        Ok(Some((page, outcomes)))
     }
 }
 
@@ -179,6 +188,12 @@ impl Tracked {
         let checkpoint = Checkpoint::start(view.version, Role::Answering);
         let view = Arc::clone(view);
         Self { view, side, checkpoint, kept: KeptRows::default(), was_damaged: false }
+    }
+
+    /// What it gets of the next page.
+    fn part(&mut self) -> Part<'_> {
+        let kept = std::mem::take(&mut self.kept);
+        Part { view: &self.view, side: self.side, after: self.checkpoint.position, kept }
     }
 
     /// Goes on from a checkpoint.

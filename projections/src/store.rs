@@ -108,7 +108,7 @@ pub enum RowError {
     /// which was erased.
     #[error("could not read the log for rows of a thread")]
     Log(#[source] ReadError),
-    /// A row cannot be written as JSON.
+    /// A row, or a part of one, cannot be written as JSON.
     #[error("could not write a row of the views as JSON")]
     Unencodable(#[source] serde_json::Error),
 }
@@ -180,7 +180,7 @@ impl Store {
         row: &K::Row,
         origin: Origin,
     ) -> Result<(), RowError> {
-        let (key, row) = (key.encode(), serde_json::to_vec(row).map_err(RowError::Unencodable)?);
+        let (key, row) = (key.encode(), row.to_bytes().map_err(RowError::Unencodable)?);
         let sealed = self.sealing.seal(&key, origin, row);
         batch.put(side.rows(), key, sealed);
         Ok(())
@@ -244,6 +244,11 @@ pub(crate) struct Snapshot<'a> {
 }
 
 impl Snapshot<'_> {
+    /// The side on which the rows of a kind answer.
+    pub(crate) fn side_of(&self, kind: KeyKind) -> Side {
+        self.answering.of(kind)
+    }
+
     /// The row under a key.
     pub(crate) fn get<K: RowKey>(&self, key: &K) -> Result<Option<K::Row>, RowError> {
         self.get_on(self.answering.of(K::KIND), key)
@@ -275,7 +280,7 @@ impl Snapshot<'_> {
         sealed: &[u8],
     ) -> Result<Option<(R, Origin)>, RowError> {
         let Some((row, origin)) = self.sealing.open(kind, key, sealed)? else { return Ok(None) };
-        let row = serde_json::from_slice(&row).map_err(|source| RowError::damaged(kind, source))?;
+        let row = R::from_bytes(&row).map_err(|source| RowError::damaged(kind, source))?;
         Ok(Some((row, origin)))
     }
 
@@ -350,7 +355,7 @@ impl Snapshot<'_> {
         }
     }
 
-    /// The first `limit` rows of a kind behind a key on a side, each as the JSON that it is. Gives
+    /// The first `limit` rows of a kind behind a key on a side, each as it was sealed. Gives
     /// no row of what was erased, and the last key that was looked at, if there may be more.
     pub(crate) fn opened(
         &self,

@@ -19,7 +19,7 @@ use eventlog::BlobDigest;
 
 pub(crate) use self::{
     blob::Blob,
-    folder::{Folder, open_log, open_views, record},
+    folder::{Folder, open_log, open_views, open_views_as_they_are, record},
     server::Server,
 };
 use crate::{context::Context, output::program, remote_run::logged_record, select::SelectedTask};

@@ -2,7 +2,7 @@
 
 use contracts::wire::problem::ProblemCode;
 use domain::managed::ManageRejection;
-use projections::{FeedError, RowError, UsageError};
+use projections::{FeedError, RowError};
 use runtime::{CancelError, CreateThreadError, EraseError, HistoryError, ManageError, StartRunError};
 
 use crate::error::ApiError;
@@ -121,15 +121,6 @@ impl From<FeedError> for ApiError {
         match error {
             FeedError::Row(error) => error.into(),
             FeedError::Log(error) => error.into(),
-        }
-    }
-}
-
-impl From<UsageError> for ApiError {
-    fn from(error: UsageError) -> Self {
-        match error {
-            UsageError::Row(error) => error.into(),
-            UsageError::Log(error) => error.into(),
         }
     }
 }

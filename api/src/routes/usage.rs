@@ -37,7 +37,9 @@ impl Server {
     fn usage_at(&self, parameters: &UsageParameters, at: At) -> Answer<UsageReport> {
         let UsageParameters { query, limit, after, moment: _ } = parameters;
         let report = match (at, &query.thread_id) {
-            (At::Then(seq), Some(thread_id)) => usage_as_of(&self.log, thread_id, seq, query, &self.prices)?,
+            (At::Then(seq), Some(thread_id)) => {
+                usage_as_of(&self.projections, thread_id, seq, query, &self.prices)?
+            }
             (At::Then(_) | At::Now, _) => self.projections.usage(query, &self.prices)?,
         };
         let part = Part { after: after.clone(), limit: *limit };

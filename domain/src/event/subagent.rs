@@ -79,6 +79,7 @@ pub struct SubagentStarted {
 
 /// One captured message (facts §6.2).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "StepFields")]
 pub struct Step {
     /// The provider's id of the `task` call.
     pub task_id: ToolCallId,
@@ -93,8 +94,48 @@ pub struct Step {
     pub body: StepBody,
 }
 
+/// A step as it is read: all fields side by side, so that nothing is held back until its kind is known.
+/// There are more steps than anything else.
+#[derive(Deserialize)]
+struct StepFields {
+    task_id: ToolCallId,
+    message_index: u32,
+    text: String,
+    truncated: bool,
+    kind: StepKind,
+    tool_calls: Option<Vec<CapturedCall>>,
+    tool_name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StepKind {
+    Ai,
+    Tool,
+}
+
+/// A step without what its kind must have.
+#[derive(Debug, thiserror::Error)]
+#[error("missing field `{0}`")]
+struct MissingField(&'static str);
+
+impl TryFrom<StepFields> for Step {
+    type Error = MissingField;
+
+    fn try_from(fields: StepFields) -> Result<Self, MissingField> {
+        let StepFields { task_id, message_index, text, truncated, .. } = fields;
+        let body = match fields.kind {
+            StepKind::Ai => StepBody::Ai { tool_calls: fields.tool_calls.ok_or(MissingField("tool_calls"))? },
+            StepKind::Tool => {
+                StepBody::Tool { tool_name: fields.tool_name.ok_or(MissingField("tool_name"))? }
+            }
+        };
+        Ok(Self { task_id, message_index, text, truncated, body })
+    }
+}
+
 /// What only one kind of step has.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StepBody {
     /// The model replied.

@@ -14,7 +14,12 @@
 
 use domain::ids::DelegationId;
 
-use super::{DecodeError, EncodeError, bytes::Reader, plain, sealed};
+use super::{
+    DecodeError, EncodeError,
+    bytes::Reader,
+    fact::{self, Names, ReadFact},
+    plain, sealed,
+};
 use crate::{
     chain::Hash,
     keyring::{Keyring, ScopeId},
@@ -110,6 +115,18 @@ pub(crate) fn decode(bytes: &[u8], keyring: &Keyring) -> Result<RecordedEvent, D
     match version {
         PLAIN_VERSION => plain::decode(header, body).map(|event| RecordedEvent { hash: *hash, ..event }),
         _ => sealed::decode(&sealed::Bytes { clear, header, body, record, hash }, keyring),
+    }
+}
+
+/// Reads a record with its hash as a fold wants it, without making an event of it that is kept.
+pub(crate) fn read_fact(bytes: &[u8], keyring: &Keyring, names: &mut Names) -> Result<ReadFact, DecodeError> {
+    let Parts { version, clear, header, body, hashed: record, hash } = split(bytes)?;
+    match version {
+        PLAIN_VERSION => {
+            let event = plain::decode(header, body)?;
+            Ok(ReadFact::of(&RecordedEvent { hash: *hash, ..event }))
+        }
+        _ => fact::read_sealed(&sealed::Bytes { clear, header, body, record, hash }, keyring, names),
     }
 }
 

@@ -13,7 +13,7 @@
 //! `run` and `task` are the hashes that the index has them under. So the index can be made and
 //! checked without any key, and of a thread's own words nothing but its id is in the clear.
 
-use std::cell::RefCell;
+use std::{cell::RefCell, sync::Arc};
 
 use domain::ids::{DelegationId, EventId, RunId, ToolCallId, UserId};
 
@@ -152,20 +152,24 @@ fn bits(present: [(bool, u8); 4]) -> u8 {
 #[inline]
 pub(super) fn decode(bytes: &Bytes<'_>, keyring: &Keyring) -> Result<RecordedEvent, DecodeError> {
     let header = read_header(bytes.header)?;
-    let scope = header.run.unwrap_or_else(|| stream_scope(&header));
-    match keyring.find(scope).map_err(DecodeError::Key)? {
-        Found::Live(scope_key) => OPENED_BODY.with_borrow_mut(|memory| {
-            let event = open_event(bytes, header, &scope_key, memory);
-            memory.truncate(OPENED_BODY_BYTES_KEPT);
-            memory.shrink_to(OPENED_BODY_BYTES_KEPT);
-            event
+    match find_key(&header, keyring)? {
+        Some(scope_key) => with_opened(bytes, header, &scope_key, |header, body, opened| {
+            read_body(header, &Body::read(body)?, *bytes.hash, Seal::Opened(opened))
         }),
-        Found::Destroyed => Ok(RecordedEvent { hash: *bytes.hash, ..erased(header, bytes.record) }),
+        None => Ok(RecordedEvent { hash: *bytes.hash, ..erased(header, bytes.record) }),
+    }
+}
+
+/// The key of the body; none if it was destroyed.
+#[inline]
+pub(super) fn find_key(header: &Header, keyring: &Keyring) -> Result<Option<Arc<SecretKey>>, DecodeError> {
+    let scope = header.run.unwrap_or_else(|| stream_scope(header));
+    match keyring.find(scope).map_err(DecodeError::Key)? {
+        Found::Live(scope_key) => Ok(Some(scope_key)),
+        Found::Destroyed => Ok(None),
         // A run's key may be lost with an older copy of the key file; its thread was erased all the same.
-        Found::Missing if header.run.is_some() && keyring.is_destroyed(stream_scope(&header)) => {
-            Ok(RecordedEvent { hash: *bytes.hash, ..erased(header, bytes.record) })
-        }
-        Found::Missing => Err(DecodeError::KeyMissing { stream: header.stream, seq: header.seq }),
+        Found::Missing if header.run.is_some() && keyring.is_destroyed(stream_scope(header)) => Ok(None),
+        Found::Missing => Err(DecodeError::KeyMissing { stream: header.stream.clone(), seq: header.seq }),
     }
 }
 
@@ -173,43 +177,61 @@ fn stream_scope(header: &Header) -> ScopeId {
     ScopeId(keys::stream_entry::hash(&header.stream))
 }
 
-/// Opens the body in memory that is used again.
+/// Opens the body in memory that is used again, and shows it.
 #[inline]
-fn open_event(
+pub(super) fn with_opened<T>(
     bytes: &Bytes<'_>,
     header: Header,
     scope_key: &SecretKey,
-    memory: &mut Vec<u8>,
-) -> Result<RecordedEvent, DecodeError> {
+    show: impl FnOnce(Header, &[u8], Opened) -> Result<T, DecodeError>,
+) -> Result<T, DecodeError> {
     let broken = |header: Header| DecodeError::SealBroken { stream: header.stream, seq: header.seq };
     let Some((nonce, sealed)) = bytes.body.split_first_chunk() else { return Err(broken(header)) };
     let key = seal::body_key(scope_key, nonce);
-    let Some(body) = seal::open_into(&key, bytes.clear, sealed, memory) else { return Err(broken(header)) };
-    let opened = Opened { nonce: *nonce, type_tag: header.type_tag, key };
-    read_body(header, body, *bytes.hash, Seal::Opened(opened))
+    OPENED_BODY.with_borrow_mut(|memory| {
+        let shown = match seal::open_into(&key, bytes.clear, sealed, memory) {
+            Some(body) => {
+                let opened = Opened { nonce: *nonce, type_tag: header.type_tag, key };
+                show(header, body, opened)
+            }
+            None => Err(broken(header)),
+        };
+        memory.truncate(OPENED_BODY_BYTES_KEPT);
+        memory.shrink_to(OPENED_BODY_BYTES_KEPT);
+        shown
+    })
 }
 
 /// What is in the clear.
-struct Header {
-    position: Position,
-    seq: Seq,
-    stream: StreamId,
+pub(super) struct Header {
+    pub(super) position: Position,
+    pub(super) seq: Seq,
+    pub(super) stream: StreamId,
     event_id: EventId,
-    schema_version: u16,
-    run: Option<ScopeId>,
+    pub(super) schema_version: u16,
+    pub(super) run: Option<ScopeId>,
     task: Option<[u8; 16]>,
-    delegation_id: Option<DelegationId>,
+    pub(super) delegation_id: Option<DelegationId>,
     type_tag: TypeTag,
     created_at: jiff::Timestamp,
-    recorded_at: jiff::Timestamp,
+    pub(super) recorded_at: jiff::Timestamp,
 }
 
 #[inline]
 fn read_header(header: &[u8]) -> Result<Header, DecodeError> {
+    read_header_of(header, |stream| Ok(stream.parse()?))
+}
+
+/// The same for whoever may know the stream already.
+#[inline]
+pub(super) fn read_header_of(
+    header: &[u8],
+    parse: impl FnOnce(&str) -> Result<StreamId, DecodeError>,
+) -> Result<Header, DecodeError> {
     let mut reader = Reader::new(header);
     let position = Position::new(reader.u64("position")?);
     let seq = Seq::new(reader.u64("seq")?);
-    let stream = reader.text("stream")?.parse()?;
+    let stream = parse(reader.text("stream")?)?;
     let event_id = EventId::from_uuid(reader.uuid("event_id")?);
     let schema_version = reader.u16("schema_version")?;
     let present = options(&mut reader, CLEAR_OPTIONS)?;
@@ -239,41 +261,71 @@ fn options(reader: &mut Reader<'_>, known: u8) -> Result<u8, DecodeError> {
     }
 }
 
+/// What an opened body says.
+pub(super) struct Body<'a> {
+    pub(super) event_type: &'a str,
+    pub(super) category: &'a str,
+    pub(super) run_id: Option<&'a str>,
+    pub(super) task_id: Option<&'a str>,
+    causation_id: Option<EventId>,
+    correlation_id: Option<&'a str>,
+    pub(super) owner: &'a str,
+    pub(super) content: &'a str,
+    pub(super) metadata: &'a str,
+}
+
+impl<'a> Body<'a> {
+    #[inline]
+    pub(super) fn read(body: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(body);
+        let (event_type, category) = (reader.text("event_type")?, reader.text("category")?);
+        let present = options(&mut reader, SEALED_OPTIONS)?;
+        let run_id = optional(present, HAS_RUN_ID, || reader.text("run_id"))?;
+        let task_id = optional(present, HAS_TASK_ID, || reader.text("task_id"))?;
+        let causation_id =
+            optional(present, HAS_CAUSATION_ID, || reader.uuid("causation_id").map(EventId::from_uuid))?;
+        let correlation_id = optional(present, HAS_CORRELATION_ID, || reader.text("correlation_id"))?;
+        let owner = reader.text("owner")?;
+        let content_bytes = reader.u32("content")? as usize;
+        let content = utf8(reader.take(content_bytes, "content")?, "content")?;
+        let metadata = utf8(reader.rest(), "metadata")?;
+        Ok(Self {
+            event_type,
+            category,
+            run_id,
+            task_id,
+            causation_id,
+            correlation_id,
+            owner,
+            content,
+            metadata,
+        })
+    }
+}
+
 #[inline]
-fn read_body(header: Header, body: &[u8], hash: Hash, seal: Seal) -> Result<RecordedEvent, DecodeError> {
-    let mut reader = Reader::new(body);
-    let event_type = reader.text("event_type")?.to_owned();
-    let category = reader.text("category")?.to_owned();
-    let present = options(&mut reader, SEALED_OPTIONS)?;
+fn read_body(header: Header, body: &Body<'_>, hash: Hash, seal: Seal) -> Result<RecordedEvent, DecodeError> {
     let scope = Scope {
-        run_id: optional(present, HAS_RUN_ID, || Ok(RunId::new(reader.text("run_id")?)?))?,
-        task_id: optional(present, HAS_TASK_ID, || Ok(ToolCallId::new(reader.text("task_id")?)?))?,
+        run_id: body.run_id.map(RunId::new).transpose()?,
+        task_id: body.task_id.map(ToolCallId::new).transpose()?,
         delegation_id: header.delegation_id,
     };
-    let causation_id =
-        optional(present, HAS_CAUSATION_ID, || reader.uuid("causation_id").map(EventId::from_uuid))?;
-    let correlation_id =
-        optional(present, HAS_CORRELATION_ID, || reader.text("correlation_id").map(str::to_owned))?;
-    let owner = UserId::new(reader.text("owner")?)?;
-    let content_bytes = reader.u32("content")? as usize;
-    let content = Json::from_stored(utf8(reader.take(content_bytes, "content")?, "content")?);
-    let metadata = Json::from_stored(utf8(reader.rest(), "metadata")?);
     Ok(RecordedEvent {
         position: header.position,
         stream: header.stream,
         seq: header.seq,
         event_id: header.event_id,
-        event_type,
+        event_type: body.event_type.to_owned(),
         schema_version: header.schema_version,
-        category,
+        category: body.category.to_owned(),
         scope,
-        owner,
-        causation_id,
-        correlation_id,
+        owner: UserId::new(body.owner)?,
+        causation_id: body.causation_id,
+        correlation_id: body.correlation_id.map(str::to_owned),
         created_at: header.created_at,
         recorded_at: header.recorded_at,
-        content,
-        metadata,
+        content: Json::from_stored(body.content),
+        metadata: Json::from_stored(body.metadata),
         hash,
         seal,
     })

@@ -5,7 +5,7 @@ use domain::event::{CALLER_KEY, Event, ForeignEvent, Labels, Logged, UnreadableC
 use serde_json::{Map, Value};
 
 use super::upcast::{self, UPCASTERS, Upcaster};
-use crate::{json::Json, recorded::RecordedEvent, stream_id::StreamId};
+use crate::{json::Json, position::Position, recorded::RecordedEvent, stream_id::StreamId};
 
 /// The schema version of events that somebody else made: their content promises nothing.
 pub const FOREIGN_SCHEMA_VERSION: u16 = 0;
@@ -106,19 +106,82 @@ pub fn decode(recorded: &RecordedEvent) -> Result<Logged, UndecodableEvent> {
         owner: recorded.owner.clone(),
         scope: recorded.scope.clone(),
         recorded_at: recorded.recorded_at,
-        labels: labels(recorded, &event),
+        labels: labels(&Texts::of(recorded), &event),
         event,
     })
 }
 
+/// What an event is read from.
+pub(super) struct Texts<'a> {
+    pub(super) position: Position,
+    pub(super) event_type: &'a str,
+    pub(super) schema_version: u16,
+    pub(super) category: &'a str,
+    pub(super) content: &'a str,
+    pub(super) metadata: &'a str,
+}
+
+impl<'a> Texts<'a> {
+    fn of(recorded: &'a RecordedEvent) -> Self {
+        Self {
+            position: recorded.position,
+            event_type: &recorded.event_type,
+            schema_version: recorded.schema_version,
+            category: &recorded.category,
+            content: recorded.content.get(),
+            metadata: recorded.metadata.get(),
+        }
+    }
+
+    fn metadata(&self) -> Map<String, Value> {
+        serde_json::from_str(self.metadata).unwrap_or_default()
+    }
+
+    /// The event.
+    pub(super) fn read(&self) -> Result<Event, UndecodableEvent> {
+        self.read_upcast(&UPCASTERS, Event::SCHEMA_VERSION)
+    }
+
+    /// The same, with the steps up to a version.
+    fn read_upcast(&self, upcasters: &[Upcaster], current: u16) -> Result<Event, UndecodableEvent> {
+        let (position, event_type) = (self.position.get(), self.event_type);
+        if self.schema_version > current {
+            let (event_type, found) = (event_type.to_owned(), self.schema_version);
+            return Err(UndecodableEvent::SchemaVersion { position, event_type, found });
+        }
+        let versions = match self.schema_version {
+            FOREIGN_SCHEMA_VERSION => current..current,
+            ours => ours..current,
+        };
+        let content = upcast::upcast(upcasters, event_type, versions, self.content)
+            .map_err(|source| UndecodableEvent::Upcast { position, source })?;
+        match Event::parse(event_type, &content) {
+            Some(Ok(event)) => Ok(event),
+            Some(Err(source)) if self.schema_version != FOREIGN_SCHEMA_VERSION => {
+                Err(UndecodableEvent::Content { position, source })
+            }
+            Some(Err(_)) | None => Ok(Event::Foreign(self.foreign())),
+        }
+    }
+
+    /// Numbers that the tree cannot hold make the payload null here; the record keeps their text.
+    fn foreign(&self) -> ForeignEvent {
+        ForeignEvent {
+            event_type: self.event_type.to_owned(),
+            category: self.category.to_owned(),
+            content: serde_json::from_str(self.content).unwrap_or(Value::Null),
+            metadata: self.metadata(),
+        }
+    }
+}
+
 /// Whoever ingests a fact of one of our types still chooses its category and metadata.
-fn labels(recorded: &RecordedEvent, event: &Event) -> Option<Box<Labels>> {
-    if recorded.schema_version != FOREIGN_SCHEMA_VERSION || matches!(event, Event::Foreign(_)) {
+pub(super) fn labels(texts: &Texts<'_>, event: &Event) -> Option<Box<Labels>> {
+    if texts.schema_version != FOREIGN_SCHEMA_VERSION || matches!(event, Event::Foreign(_)) {
         return None;
     }
-    let metadata = recorded.metadata.deserialize::<Map<String, Value>>().unwrap_or_default();
-    let caller = metadata.get(CALLER_KEY).and_then(Value::as_str).map(str::to_owned);
-    Some(Box::new(Labels { category: recorded.category.clone(), caller }))
+    let caller = texts.metadata().get(CALLER_KEY).and_then(Value::as_str).map(str::to_owned);
+    Some(Box::new(Labels { category: texts.category.to_owned(), caller }))
 }
 
 impl RecordedEvent {
@@ -130,46 +193,8 @@ impl RecordedEvent {
 }
 
 fn decode_event(recorded: &RecordedEvent) -> Result<Event, UndecodableEvent> {
-    decode_upcast(recorded, &UPCASTERS, Event::SCHEMA_VERSION)
-}
-
-/// The same, with the steps up to a version.
-fn decode_upcast(
-    recorded: &RecordedEvent,
-    upcasters: &[Upcaster],
-    current: u16,
-) -> Result<Event, UndecodableEvent> {
-    let position = recorded.position.get();
-    if recorded.is_erased() {
-        return Ok(Event::Foreign(foreign(recorded)));
-    }
-    if recorded.schema_version > current {
-        let (event_type, found) = (recorded.event_type.clone(), recorded.schema_version);
-        return Err(UndecodableEvent::SchemaVersion { position, event_type, found });
-    }
-    let versions = match recorded.schema_version {
-        FOREIGN_SCHEMA_VERSION => current..current,
-        ours => ours..current,
-    };
-    let content = upcast::upcast(upcasters, &recorded.event_type, versions, recorded.content.get())
-        .map_err(|source| UndecodableEvent::Upcast { position, source })?;
-    match Event::parse(&recorded.event_type, &content) {
-        Some(Ok(event)) => Ok(event),
-        Some(Err(source)) if recorded.schema_version != FOREIGN_SCHEMA_VERSION => {
-            Err(UndecodableEvent::Content { position, source })
-        }
-        Some(Err(_)) | None => Ok(Event::Foreign(foreign(recorded))),
-    }
-}
-
-/// Numbers that the tree cannot hold make the payload null here; the record keeps their text.
-fn foreign(recorded: &RecordedEvent) -> ForeignEvent {
-    ForeignEvent {
-        event_type: recorded.event_type.clone(),
-        category: recorded.category.clone(),
-        content: recorded.content.to_value().unwrap_or(Value::Null),
-        metadata: recorded.metadata.deserialize::<Map<String, Value>>().unwrap_or_default(),
-    }
+    let texts = Texts::of(recorded);
+    if recorded.is_erased() { Ok(Event::Foreign(texts.foreign())) } else { texts.read() }
 }
 
 #[cfg(test)]
@@ -184,7 +209,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        position::{Position, Seq},
+        position::Seq,
         seal::{ErasedRecord, Seal},
     };
 
@@ -244,8 +269,8 @@ mod tests {
             },
         ];
         let decode = |version, content| {
-            decode_upcast(&recorded("thread.created", version, content), &table, 3)
-                .map_err(|error| error.to_string())
+            let recorded = recorded("thread.created", version, content);
+            Texts::of(&recorded).read_upcast(&table, 3).map_err(|error| error.to_string())
         };
         let facts = Map::from_iter([("a".to_owned(), json!(1))]);
         let expected =

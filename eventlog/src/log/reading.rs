@@ -1,16 +1,19 @@
 //! Reading what was recorded, and following it.
 
+use std::ops::ControlFlow;
+
 use domain::ids::{RunHash, RunId, ThreadId};
 
 use super::EventLog;
 use crate::{
+    codec::fact::ReadFact,
     erase::run_hash,
     position::{Position, Seq},
-    read::{EventFilter, ReadError, RunQuery},
+    read::{EventFilter, ReadError, Room, RunQuery},
     recorded::RecordedEvent,
     replay::Replay,
     sealer,
-    store::StreamSummary,
+    store::{Kept, StreamSummary},
     stream_id::StreamId,
     subscription::{SubscribeFrom, Subscription},
     verify::ExportedHead,
@@ -45,6 +48,24 @@ impl EventLog {
     /// Events of the whole log after a position, ascending, bounded as in `read_stream`.
     pub fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, ReadError> {
         Ok(self.store()?.read_all(after, limit)?)
+    }
+
+    /// Shows events of the whole log after a position as folds read them, ascending, bounded as in
+    /// `read_stream`. Whoever reads page by page gives back what was kept after the page before.
+    pub fn read_facts(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        show: &mut dyn FnMut(ReadFact),
+    ) -> Result<(), ReadError> {
+        let mut room = Room::of(limit);
+        self.store()?.read_facts(after, limit, kept, &mut |fact, bytes| {
+            room.take(bytes);
+            show(fact);
+            if room.is_left() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(())
     }
 
     /// Reads the whole log after a position in order, and checks each event against the chains.

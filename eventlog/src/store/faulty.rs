@@ -8,8 +8,8 @@ use std::sync::{
 use domain::ids::RunHash;
 
 use super::{
-    Commit, CommitGroup, Head, Kept, KeyUse, LogStore, Replayed, SegmentStore, StoreError, StreamSummary,
-    Tail,
+    Commit, CommitGroup, Head, Kept, KeyUse, LogStore, Replayed, SegmentStore, ShowFact, StoreError,
+    StreamSummary, Tail,
 };
 use crate::{
     append::IdempotencyKey,
@@ -103,6 +103,16 @@ impl LogStore for FaultyStore {
         visit: &mut Replayed<'_>,
     ) -> Result<(), StoreError> {
         self.inner.replay(after, limit, kept, visit)
+    }
+
+    fn read_facts(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        show: &mut ShowFact<'_>,
+    ) -> Result<(), StoreError> {
+        self.inner.read_facts(after, limit, kept, show)
     }
 
     fn read_stream(

@@ -10,10 +10,12 @@ use std::{
 
 use domain::ids::RunHash;
 
-use super::{Commit, CommitGroup, Head, Kept, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
+use super::{
+    Commit, CommitGroup, Head, Kept, KeyUse, LogStore, Replayed, ShowFact, StoreError, StreamSummary, Tail,
+};
 use crate::{
     append::IdempotencyKey,
-    codec::{DecodeError, record},
+    codec::{DecodeError, fact::Names, record},
     engine::Engine,
     index::{Index, Places},
     keyring::{Found, Keyring, ScopeId},
@@ -282,6 +284,25 @@ impl LogStore for SegmentStore {
             left -= 1;
             let shown = visit(self.decode_event(record)?, record::hashed(record));
             Ok(flow(left > 0 && shown.is_continue()))
+        })
+    }
+
+    fn read_facts(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        show: &mut ShowFact<'_>,
+    ) -> Result<(), StoreError> {
+        let (mut left, mut names) = (limit, Names::default());
+        if left == 0 {
+            return Ok(());
+        }
+        self.visit_after(after, kept, &mut |record| {
+            left -= 1;
+            let fact = record::read_fact(record, &self.keyring, &mut names)
+                .map_err(damaged("the record of an event"))?;
+            Ok(flow(show(fact, record.len()).is_continue() && left > 0))
         })
     }
 

@@ -1,11 +1,12 @@
 //! Kinds 10 to 12: cards, head and parts apart, and which card a task's name means.
 
 use domain::{
-    card::{CardHead, CardPart},
+    card::CardHead,
     ids::{DelegationId, RunId, ThreadId, ToolCallId},
 };
 
 use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
+use crate::views::card::CardParts;
 
 /// Kind 10: thread, delegation → card head.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,15 +33,17 @@ impl RowKey for CardHeadKey {
     }
 }
 
-/// Kind 11: thread, delegation, seq → card part. One event adds one part at most.
+/// Kind 11: thread, delegation, number of the chunk, hash of run → the card's parts whose seqs are in
+/// the chunk. One run's alone, so that they are sealed with its key whoever else names the delegation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct CardPartKey {
+pub(crate) struct CardPartsKey {
     pub(crate) thread_id: ThreadId,
     pub(crate) delegation_id: DelegationId,
-    pub(crate) seq: u64,
+    pub(crate) chunk: u64,
+    pub(crate) run: NameHash,
 }
 
-impl CardPartKey {
+impl CardPartsKey {
     /// The parts of a card.
     pub(crate) fn of_card(thread_id: &ThreadId, delegation_id: DelegationId) -> KeyWriter {
         let mut parts = KeyWriter::new(Self::KIND);
@@ -49,17 +52,17 @@ impl CardPartKey {
     }
 }
 
-impl RowKey for CardPartKey {
-    const KIND: KeyKind = KeyKind::CardPart;
-    type Row = CardPart;
+impl RowKey for CardPartsKey {
+    const KIND: KeyKind = KeyKind::CardParts;
+    type Row = CardParts;
 
     fn write(&self, parts: &mut KeyWriter) {
-        parts.name(self.thread_id.as_str()).delegation(self.delegation_id).number(self.seq);
+        parts.name(self.thread_id.as_str()).delegation(self.delegation_id).number(self.chunk).hash(&self.run);
     }
 
     fn read(parts: &mut KeyReader<'_>) -> Option<Self> {
         let (thread_id, delegation_id) = (parts.thread()?, parts.delegation()?);
-        Some(Self { thread_id, delegation_id, seq: parts.number()? })
+        Some(Self { thread_id, delegation_id, chunk: parts.number()?, run: parts.hash()? })
     }
 }
 

@@ -7,11 +7,11 @@ use uuid::Uuid;
 use super::{
     NameHash, RowKey,
     cap::CapKey,
-    card::{CardHeadKey, CardOfTaskKey, CardPartKey},
+    card::{CardHeadKey, CardOfTaskKey, CardPartsKey},
     checkpoint::{CheckpointKey, ParkedKey},
     ledger::{LedgerEntryKey, LedgerOfRunKey, LedgerOrderKey},
     message::{HiddenMessageKey, MessageOfRunKey, RunMessagesKey, VisibleMessageKey},
-    receipt::{ReceiptKey, ReceiptOfRunKey},
+    receipt::{ReceiptsKey, ReceiptsOfRunKey},
     run::{RunKey, RunOrderKey},
     thread::{ThreadKey, ThreadRunKey},
     usage::{LeadModelKey, SubagentModelKey, UsageCellKey},
@@ -72,7 +72,12 @@ proptest! {
         check(|p| LedgerOfRunKey { thread_id: p.thread(), run: p.run(), first_seq: p.number }, &a, &b);
         check(|p| CardHeadKey { thread_id: p.thread(), delegation_id: p.delegation() }, &a, &b);
         check(
-            |p| CardPartKey { thread_id: p.thread(), delegation_id: p.delegation(), seq: p.number },
+            |p| CardPartsKey {
+                thread_id: p.thread(),
+                delegation_id: p.delegation(),
+                chunk: p.number,
+                run: p.run(),
+            },
             &a,
             &b,
         );
@@ -92,8 +97,8 @@ proptest! {
             &b,
         );
         check(|p| CapKey { thread_id: p.thread(), seq: p.number }, &a, &b);
-        check(|p| ReceiptKey { thread_id: p.thread(), seq: p.number }, &a, &b);
-        check(|p| ReceiptOfRunKey { thread_id: p.thread(), run: p.run(), seq: p.number }, &a, &b);
+        check(|p| ReceiptsKey { thread_id: p.thread(), chunk: p.number, run: p.run() }, &a, &b);
+        check(|p| ReceiptsOfRunKey { thread_id: p.thread(), run: p.run(), chunk: p.number }, &a, &b);
         check(
             |p| {
                 CardOfTaskKey { thread_id: p.thread(), task: NameHash::from_text(&p.task) }

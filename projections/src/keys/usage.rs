@@ -3,7 +3,7 @@
 use domain::ids::{DelegationId, ThreadId};
 
 use super::{KeyKind, KeyReader, KeyWriter, NameHash, RowKey};
-use crate::views::usage::{SubagentModel, UsageCell};
+use crate::views::usage::{LeadModel, SubagentModel, UsageCell};
 
 /// Kind 25: thread, hash of run → the name of the lead's model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,7 +14,7 @@ pub(crate) struct LeadModelKey {
 
 impl RowKey for LeadModelKey {
     const KIND: KeyKind = KeyKind::LeadModel;
-    type Row = String;
+    type Row = LeadModel;
 
     fn write(&self, parts: &mut KeyWriter) {
         parts.name(self.thread_id.as_str()).hash(&self.run);
@@ -72,6 +72,11 @@ impl UsageCellKey {
 impl RowKey for UsageCellKey {
     const KIND: KeyKind = KeyKind::UsageCell;
     type Row = UsageCell;
+    const MOMENTS: Option<KeyKind> = Some(KeyKind::UsageCellThen);
+
+    fn last_seq(row: &UsageCell) -> u64 {
+        row.last_seq
+    }
 
     fn write(&self, parts: &mut KeyWriter) {
         parts.name(self.thread_id.as_str()).hash(&self.run).hash(&self.cell);

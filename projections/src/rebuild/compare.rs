@@ -3,7 +3,7 @@
 use eventlog::engine::{Direction, KeyRange, Pair};
 
 use crate::{
-    keys::{KeyKind, KeyWriter, checkpoint::ParkedKey},
+    keys::{self, KeyKind, KeyWriter, checkpoint::ParkedKey},
     store::{RowError, Side, Snapshot},
     view::Registered,
 };
@@ -61,7 +61,7 @@ fn compare(
                 (Some((_, row)), Some((_, other_row))) if row == other_row => continue,
                 (Some((key, row)), Some((_, other_row))) => (key, Some(row), Some(other_row)),
             };
-            let text = |row: Vec<u8>| String::from_utf8_lossy(&row).into_owned();
+            let text = |row: Vec<u8>| keys::shown(kind, &row);
             let difference = Difference {
                 view: view.name,
                 key: shown(kind, &key),

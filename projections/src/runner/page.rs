@@ -1,6 +1,6 @@
-//! A page of the log, decoded once for all views.
+//! A page of the log, read and decoded once for all views, and folded as it is read.
 
-use std::{collections::BTreeMap, error::Error, ops::ControlFlow};
+use std::{collections::BTreeMap, error::Error};
 
 use domain::{
     causes::with_causes,
@@ -9,7 +9,7 @@ use domain::{
     limits::ERROR_DETAIL_CHARS_MAX,
     text,
 };
-use eventlog::{EventLog, PAGE_BYTES_MAX, Position, ReadError, RecordedEvent};
+use eventlog::{EventLog, KeptReading, Position, ReadError, ReadFact, Said};
 
 use super::again;
 use crate::{
@@ -18,9 +18,6 @@ use crate::{
     store::{RowError, Side, Snapshot},
     view::{FoldError, Registered},
 };
-
-/// Records that are read at once: few, so that their memory is used again for the next ones.
-const READ_EVENTS: usize = 256;
 
 /// Positions that a view skips.
 pub(super) type Poison = BTreeMap<u64, Unfit>;
@@ -34,17 +31,19 @@ pub(super) struct Unfit {
     pub(super) reason: String,
 }
 
-/// A page with at least one event.
+/// Events that are folded into one view after the other: few, so that all of them are still in the
+/// processor's caches for the last one, and their memory is used again for the next ones.
+const FOLD_EVENTS: usize = 64;
+
+/// What was read of a page with at least one event.
 pub(super) struct Page {
-    items: Vec<Item>,
     undecodable: Poison,
     /// Events, also those that say nothing to any view.
-    pub(super) count: usize,
+    count: usize,
     /// The place of the last event.
     pub(super) last: u64,
     /// Its hash.
     pub(super) last_hash: [u8; 32],
-    log: EventLog,
 }
 
 /// What of a page a view gets.
@@ -53,6 +52,29 @@ pub(super) struct Part<'a> {
     pub(super) side: Side,
     /// The last position that it has.
     pub(super) after: u64,
+    /// Rows that it may change again.
+    pub(super) kept: KeptRows,
+}
+
+/// What a page makes of a view: its rows and what it skipped; none when it had seen everything.
+pub(super) type Made<'s> = Result<Option<(Rows<'s>, Poison)>, RowError>;
+
+/// A view while a page is folded.
+struct Folding<'a, 's> {
+    view: &'a Registered,
+    side: Side,
+    after: u64,
+    rows: Rows<'s>,
+    state: State,
+}
+
+enum State {
+    /// It has taken everything so far.
+    Going,
+    /// It met an event that it cannot take.
+    Refused,
+    /// Its rows cannot be used.
+    Failed(RowError),
 }
 
 /// What a page has for views.
@@ -82,121 +104,141 @@ impl Origins {
 }
 
 impl Page {
-    /// The next page after a position; none at the head of the log.
-    pub(super) fn read(log: &EventLog, after: Position, limit: usize) -> Result<Option<Self>, ReadError> {
-        let mut page = Self {
-            items: Vec::new(),
-            undecodable: Poison::new(),
-            count: 0,
-            last: after.get(),
-            last_hash: [0; 32],
-            log: log.clone(),
-        };
-        let (mut origins, mut bytes) = (Origins::default(), 0);
-        while page.count < limit && bytes < PAGE_BYTES_MAX {
-            let recorded = log.read_all(Position::new(page.last), (limit - page.count).min(READ_EVENTS))?;
-            if recorded.is_empty() {
-                break;
-            }
-            for event in recorded {
-                bytes += event.content.get().len();
-                page.take(&event, &mut origins);
-            }
-        }
-        Ok((page.count > 0).then_some(page))
-    }
-
-    fn take(&mut self, event: &RecordedEvent, origins: &mut Origins) {
-        (self.last, self.last_hash) = (event.position.get(), event.hash);
-        self.count += 1;
-        if event.is_erased() {
-            return;
-        }
-        let Some(thread_id) = event.stream.thread_id() else {
-            self.items.extend(run_erased(event));
-            return;
-        };
-        let origin = origins.of(thread_id, event.scope.run_id.as_ref());
-        match eventlog::decode(event) {
-            Ok(fact) => self.items.push(Item::Fact(Box::new(fact), origin)),
-            Err(error) => {
-                let unfit = Unfit { thread_id: thread_id.clone(), origin, reason: chain(&error) };
-                self.undecodable.insert(event.position.get(), unfit);
-            }
-        }
-    }
-
-    /// Folds what a view has not seen yet. Gives its rows and what it skipped; none when it has
-    /// seen everything.
+    /// Reads the next page after a position, and folds what each view has not seen yet. None at the
+    /// head of the log.
     ///
-    /// When the view cannot take an event, the rows are thrown away and the page is folded again
-    /// with each event noted down, so that nothing of half an event stays. The usual case pays
-    /// nothing for that, and the unusual one is paid for once in a page.
+    /// When a view cannot take an event, its rows are thrown away, and the page is read again for it
+    /// with each event noted down, so that nothing of half an event stays. The usual case pays nothing
+    /// for that, and the unusual one is paid for once in a page.
     pub(super) fn fold<'s>(
-        &self,
-        part: &Part<'_>,
+        (log, reading): (&EventLog, &mut KeptReading),
+        after: Position,
+        limit: usize,
         snapshot: &'s Snapshot<'s>,
-        kept: KeptRows,
-    ) -> Result<Option<(Rows<'s>, Poison)>, RowError> {
-        if self.last <= part.after {
+        parts: Vec<Part<'_>>,
+    ) -> Result<Option<(Self, Vec<Made<'s>>)>, ReadError> {
+        let mut page = Self { undecodable: Poison::new(), count: 0, last: after.get(), last_hash: [0; 32] };
+        let mut foldings: Vec<_> = parts.into_iter().map(|part| Folding::new(part, snapshot)).collect();
+        let mut items = Vec::with_capacity(FOLD_EVENTS);
+        log.read_facts(after, limit, reading, &mut |fact| {
+            items.extend(page.take(fact));
+            if items.len() >= FOLD_EVENTS {
+                foldings.iter_mut().for_each(|folding| folding.take(log, &items));
+                items.clear();
+            }
+        })?;
+        foldings.iter_mut().for_each(|folding| folding.take(log, &items));
+        if page.count == 0 {
+            return Ok(None);
+        }
+        let made = foldings.into_iter().map(|folding| page.finish(log, after, snapshot, folding)).collect();
+        Ok(Some((page, made)))
+    }
+
+    fn take(&mut self, ReadFact { position, hash, said }: ReadFact) -> Option<Item> {
+        (self.last, self.last_hash) = (position.get(), hash);
+        self.count += 1;
+        match said {
+            Said::Fact(fact, run) => Some(Item::Fact(fact, Origin::of(run))),
+            Said::Undecodable { thread_id, run, error } => {
+                let unfit = Unfit { thread_id, origin: Origin::of(run), reason: chain(&error) };
+                self.undecodable.insert(position.get(), unfit);
+                None
+            }
+            Said::Beside(event) => run_erased(position, event),
+            Said::Nothing => None,
+        }
+    }
+
+    fn finish<'s>(
+        &self,
+        log: &EventLog,
+        after: Position,
+        snapshot: &'s Snapshot<'s>,
+        folding: Folding<'_, 's>,
+    ) -> Made<'s> {
+        if self.last <= folding.after {
             return Ok(None);
         }
         let mut poison = self.undecodable.clone();
-        poison.retain(|position, _| *position > part.after);
-        let mut rows = Rows::new(snapshot, part.side, kept);
-        if self.fold_all(part, &mut rows)?.is_break() {
-            rows = Rows::new(snapshot, part.side, KeptRows::default());
-            self.fold_with_care(part, &mut rows, &mut poison)?;
-        }
-        Ok(Some((rows, poison)))
-    }
-
-    /// Stops at the first event that the view cannot take.
-    fn fold_all(&self, part: &Part<'_>, rows: &mut Rows<'_>) -> Result<ControlFlow<()>, RowError> {
-        for item in self.unseen(part) {
-            match item {
-                Item::Fact(fact, origin) => {
-                    rows.next_event(*origin);
-                    match (part.view.apply)(fact, rows) {
-                        Ok(()) => {}
-                        Err(FoldError::Row(error)) => return Err(error),
-                        Err(FoldError::Contradiction(_)) => return Ok(ControlFlow::Break(())),
-                    }
-                }
-                Item::RunErased { position, thread_id } => {
-                    again::fold(&self.log, part.view, thread_id, *position, rows)?;
-                }
+        poison.retain(|position, _| *position > folding.after);
+        match folding.state {
+            State::Going => Ok(Some((folding.rows, poison))),
+            State::Failed(error) => Err(error),
+            State::Refused => {
+                let rows = Rows::new(snapshot, folding.side, KeptRows::default());
+                let mut folding = Folding { rows, state: State::Going, ..folding };
+                self.fold_with_care(log, after, &mut folding, &mut poison)?;
+                Ok(Some((folding.rows, poison)))
             }
         }
-        Ok(ControlFlow::Continue(()))
     }
 
-    /// Passes over the events that the view cannot take.
+    /// Reads the page again, and passes over the events that the view cannot take.
     fn fold_with_care(
         &self,
-        part: &Part<'_>,
-        rows: &mut Rows<'_>,
+        log: &EventLog,
+        after: Position,
+        folding: &mut Folding<'_, '_>,
         poison: &mut Poison,
     ) -> Result<(), RowError> {
-        for item in self.unseen(part) {
-            match item {
-                Item::Fact(fact, origin) => {
-                    if let Some(reason) = apply_with_care(part.view, fact, *origin, rows)? {
-                        let thread_id = fact.thread_id.clone();
-                        poison.insert(fact.position, Unfit { thread_id, origin: *origin, reason });
-                    }
-                }
-                Item::RunErased { position, thread_id } => {
-                    again::fold(&self.log, part.view, thread_id, *position, rows)?;
-                }
+        let (mut again, mut outcome) = (Self { undecodable: Poison::new(), ..*self }, Ok(()));
+        log.read_facts(after, self.count, &mut KeptReading::default(), &mut |fact| {
+            let item = again.take(fact).filter(|item| item.position() > folding.after);
+            if let (Some(item), Ok(())) = (item, &outcome) {
+                outcome = folding.take_with_care(log, &item, poison);
             }
-        }
-        Ok(())
+        })
+        .map_err(RowError::Log)?;
+        outcome
+    }
+}
+
+impl<'a, 's> Folding<'a, 's> {
+    fn new(Part { view, side, after, kept }: Part<'a>, snapshot: &'s Snapshot<'s>) -> Self {
+        Self { view, side, after, rows: Rows::new(snapshot, side, kept), state: State::Going }
     }
 
-    fn unseen(&self, part: &Part<'_>) -> impl Iterator<Item = &Item> {
-        let after = part.after;
-        self.items.iter().filter(move |item| item.position() > after)
+    /// Takes events, up to the first that the view cannot take.
+    fn take(&mut self, log: &EventLog, items: &[Item]) {
+        let after = self.after;
+        for item in items.iter().filter(|item| item.position() > after) {
+            if !matches!(self.state, State::Going) {
+                return;
+            }
+            self.state = match self.take_one(log, item) {
+                Ok(()) => State::Going,
+                Err(FoldError::Contradiction(_)) => State::Refused,
+                Err(FoldError::Row(error)) => State::Failed(error),
+            };
+        }
+    }
+
+    fn take_one(&mut self, log: &EventLog, item: &Item) -> Result<(), FoldError> {
+        match item {
+            Item::Fact(fact, origin) => {
+                self.rows.next_event(*origin);
+                (self.view.apply)(fact, &mut self.rows)
+            }
+            Item::RunErased { position, thread_id } => {
+                Ok(again::fold(log, self.view, thread_id, *position, &mut self.rows)?)
+            }
+        }
+    }
+
+    fn take_with_care(&mut self, log: &EventLog, item: &Item, poison: &mut Poison) -> Result<(), RowError> {
+        match item {
+            Item::Fact(fact, origin) => {
+                if let Some(reason) = apply_with_care(self.view, fact, *origin, &mut self.rows)? {
+                    let thread_id = fact.thread_id.clone();
+                    poison.insert(fact.position, Unfit { thread_id, origin: *origin, reason });
+                }
+                Ok(())
+            }
+            Item::RunErased { position, thread_id } => {
+                again::fold(log, self.view, thread_id, *position, &mut self.rows)
+            }
+        }
     }
 }
 
@@ -228,12 +270,23 @@ pub(super) fn apply_with_care(
 }
 
 /// Views are about threads; of what happened beside them, this alone changes a thread.
-fn run_erased(event: &RecordedEvent) -> Option<Item> {
-    match event.fact() {
-        Ok(Event::Registry(RegistryEvent::RunErased(erased))) => {
-            Some(Item::RunErased { position: event.position.get(), thread_id: erased.thread_id })
+fn run_erased(position: Position, event: Event) -> Option<Item> {
+    match event {
+        Event::Registry(RegistryEvent::RunErased(erased)) => {
+            Some(Item::RunErased { position: position.get(), thread_id: erased.thread_id })
         }
-        Ok(_) | Err(_) => None,
+        Event::Registry(
+            RegistryEvent::ErasureRequested(_)
+            | RegistryEvent::ErasureRepeated(_)
+            | RegistryEvent::ThreadErased(_),
+        )
+        | Event::Thread(_)
+        | Event::Run(_)
+        | Event::Model(_)
+        | Event::Tool(_)
+        | Event::Delegation(_)
+        | Event::Subagent(_)
+        | Event::Foreign(_) => None,
     }
 }
 

@@ -162,7 +162,7 @@ proptest! {
             let last = world.log.stream_tail(&thread.clone().into()).unwrap().unwrap_or(Seq::ZERO);
             for seq in (0..=last.get()).map(Seq::new) {
                 let query = by(&[UsageAxis::Run, UsageAxis::Model, UsageAxis::Caller]);
-                let then = usage_as_of(&world.log, &thread, seq, &query, &prices()).unwrap();
+                let then = usage_as_of(&views, &thread, seq, &query, &prices()).unwrap();
                 let by_hand = sums_by_hand(&calls(&world, &thread, seq), |call| {
                     vec![call.run.clone(), call.model.clone(), call.caller.clone()]
                 });

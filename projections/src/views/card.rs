@@ -1,17 +1,23 @@
 //! Cards: one delegation as a person looks at it. The head changes with every event and is one
-//! row; parts are only ever added and are a row each, so that a long card stays cheap to extend.
+//! row; parts are only ever added, and lie together in chunks: few rows for a card of many steps, and
+//! little to write again for each of them.
+
+mod parts;
 
 use domain::{
     card::{Card, CardHead, CardPart},
     event::Logged,
     ids::{DelegationId, RunId, ThreadId, ToolCallId},
 };
-use eventlog::engine::Direction;
+use eventlog::{Seq, engine::Direction};
 
+pub(crate) use self::parts::CardParts;
+use self::parts::PlacedPart;
 use crate::{
     keys::{
-        KeyKind,
-        card::{CardHeadKey, CardOfTaskKey, CardPartKey},
+        KeyKind, NameHash, RowKey as _,
+        card::{CardHeadKey, CardOfTaskKey, CardPartsKey},
+        chunk_of,
     },
     projections::Projections,
     rows::Rows,
@@ -45,9 +51,9 @@ pub(crate) struct CardsView;
 
 impl View for CardsView {
     const NAME: &'static str = "cards";
-    const VERSION: u32 = 5;
+    const VERSION: u32 = 6;
     const KINDS: &'static [KeyKind] =
-        &[KeyKind::CardHead, KeyKind::CardPart, KeyKind::CardOfTask, KeyKind::CardHeadThen];
+        &[KeyKind::CardHead, KeyKind::CardParts, KeyKind::CardOfTask, KeyKind::CardHeadThen];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         let Some(delegation_id) = delegation_of(event) else { return Ok(()) };
@@ -59,7 +65,15 @@ impl View for CardsView {
             rows.put(&task, delegation_id);
         }
         if let Some(part) = CardPart::of(event) {
-            rows.put(&CardPartKey { thread_id, delegation_id, seq: event.seq }, part);
+            let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
+            let key = CardPartsKey { thread_id, delegation_id, chunk: chunk_of(event.seq), run };
+            let mut packed = Ok(());
+            rows.update(&key, |parts| {
+                let mut parts: CardParts = parts.unwrap_or_default();
+                packed = parts.push(event.seq, &part);
+                Some(parts)
+            })?;
+            packed.map_err(RowError::Unencodable)?;
         }
         Ok(())
     }
@@ -116,7 +130,28 @@ fn read_card(
 ) -> Result<Option<Card>, RowError> {
     let head = snapshot.get(&CardHeadKey { thread_id: thread_id.clone(), delegation_id })?;
     let Some(head) = head else { return Ok(None) };
-    let range = CardPartKey::of_card(thread_id, delegation_id).range();
-    let parts = snapshot.page::<CardPartKey>(&range, Direction::Forward, usize::MAX)?;
-    Ok(Some(Card::assemble(head, parts.into_iter().map(|(_, part)| part))))
+    let parts = parts_until(snapshot, thread_id, delegation_id, Seq::new(u64::MAX))?;
+    Ok(Some(Card::assemble(head, parts)))
+}
+
+/// The parts of a card that were added up to a seq, in their order.
+pub(crate) fn parts_until(
+    snapshot: &Snapshot<'_>,
+    thread_id: &ThreadId,
+    delegation_id: DelegationId,
+    last: Seq,
+) -> Result<impl Iterator<Item = CardPart> + use<>, RowError> {
+    let of_card = CardPartsKey::of_card(thread_id, delegation_id);
+    let range = of_card.range_of_numbers(0, chunk_of(last.get()));
+    let chunks = snapshot.page::<CardPartsKey>(&range, Direction::Forward, usize::MAX)?;
+    let mut parts: Vec<PlacedPart> = Vec::new();
+    for (_, chunk) in chunks {
+        let unpacked = chunk.unpack_into(&mut parts);
+        unpacked.map_err(|source| RowError::damaged(CardPartsKey::KIND, source))?;
+    }
+    // Of several runs that name the delegation each has its own chunks.
+    if !parts.is_sorted_by_key(|placed| placed.seq) {
+        parts.sort_by_key(|placed| placed.seq);
+    }
+    Ok(parts.into_iter().take_while(move |placed| placed.seq <= last.get()).map(|placed| placed.part))
 }

@@ -3,7 +3,10 @@
 
 use eventlog::{Seq, engine::KeyRange};
 
-use crate::{keys::KeyWriter, store::RowError};
+use crate::{
+    keys::{KeyWriter, chunk_of},
+    store::RowError,
+};
 
 /// Rows that are looked at in one go when a filter may refuse most of them.
 const LOOK_ROWS: usize = 256;
@@ -26,6 +29,16 @@ impl Listing {
     /// The rows after a seq, of keys that go on with a seq.
     pub(crate) fn range(&self, prefix: &KeyWriter, after: Seq) -> KeyRange {
         prefix.range_within(after.get().saturating_add(1), self.as_of.map_or(u64::MAX, Seq::get))
+    }
+
+    /// The numbers of the chunks that may have rows after a seq.
+    pub(crate) fn chunks(&self, after: Seq) -> (u64, u64) {
+        (chunk_of(after.get().saturating_add(1)), chunk_of(self.as_of.map_or(u64::MAX, Seq::get)))
+    }
+
+    /// Whether the row of a seq may be in the list after another one.
+    pub(crate) fn holds(&self, after: Seq, seq: u64) -> bool {
+        after.get() < seq && self.as_of.is_none_or(|last| seq <= last.get())
     }
 
     /// Fills a page. `read` gives what the filter admits of so many rows after a seq, and the last seq

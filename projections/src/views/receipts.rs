@@ -1,5 +1,7 @@
 //! Receipts of all delegations: evidence that tool calls ended, by run, delegation, tool and outcome.
 
+mod packed;
+
 use domain::{
     event::{Event, Logged, SubagentEvent},
     ids::{DelegationId, RunId, ThreadId},
@@ -8,10 +10,11 @@ use domain::{
 use eventlog::{Seq, engine::Direction};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::packed::Receipts;
 use crate::{
     keys::{
-        KeyKind, NameHash,
-        receipt::{ReceiptKey, ReceiptOfRunKey},
+        CHUNK_SEQS, KeyKind, NameHash, chunk_of,
+        receipt::{ReceiptsKey, ReceiptsOfRunKey},
     },
     projections::Projections,
     rows::Rows,
@@ -23,6 +26,10 @@ use crate::{
         listing::{Listed, Listing},
     },
 };
+
+/// Chunks that are looked at in one go when a filter may refuse most receipts. Each has one at least of
+/// the seqs of its number, so that all chunks of one number are always among them.
+const LOOK_CHUNKS: usize = CHUNK_SEQS as usize + 8;
 
 /// A receipt with the delegation that it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -75,15 +82,22 @@ pub(crate) struct ReceiptsView;
 
 impl View for ReceiptsView {
     const NAME: &'static str = "receipts";
-    const VERSION: u32 = 2;
-    const KINDS: &'static [KeyKind] = &[KeyKind::Receipt, KeyKind::ReceiptOfRun];
+    const VERSION: u32 = 3;
+    const KINDS: &'static [KeyKind] = &[KeyKind::Receipts, KeyKind::ReceiptsOfRun];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         if let Some(row) = ReceiptRow::of(event) {
-            let (thread_id, seq) = (event.thread_id.clone(), event.seq);
+            let (thread_id, chunk) = (event.thread_id.clone(), chunk_of(event.seq));
             let run = NameHash::of_any_run(&thread_id, event.scope.run_id.as_ref());
-            rows.put(&ReceiptOfRunKey { thread_id: thread_id.clone(), run, seq }, ());
-            rows.put(&ReceiptKey { thread_id, seq }, row);
+            let of_run = ReceiptsOfRunKey { thread_id: thread_id.clone(), run: run.clone(), chunk };
+            let is_first = rows.update(&ReceiptsKey { thread_id, chunk, run }, |receipts| {
+                let mut receipts: Receipts = receipts.unwrap_or_default();
+                receipts.push(&row);
+                Some(receipts)
+            })?;
+            if is_first.is_some() {
+                rows.put(&of_run, ());
+            }
         }
         Ok(())
     }
@@ -98,26 +112,35 @@ impl Projections {
         listing: Listing,
     ) -> Result<Listed<ReceiptRow>, RowError> {
         let snapshot = self.0.store.snapshot();
-        listing.list(|after, limit| {
-            let found = match &filter.run_id {
-                Some(run_id) => of_run(&snapshot, thread_id, run_id, listing, (after, limit))?,
-                None => of_thread(&snapshot, thread_id, listing, (after, limit))?,
+        listing.list(|after, _| {
+            let chunks = match &filter.run_id {
+                Some(run_id) => of_run(&snapshot, thread_id, run_id, listing, after)?,
+                None => of_thread(&snapshot, thread_id, listing, after)?,
             };
-            let seen = found.last().map(|row| Seq::new(row.seq));
-            Ok((found.into_iter().filter(|row| filter.admits(row)).collect(), seen))
+            // Where there may be more, the last number may have more chunks.
+            let beyond = chunks.last().filter(|_| chunks.len() == LOOK_CHUNKS).map(|(number, _)| *number);
+            let seen = chunks.into_iter().filter(|(number, _)| beyond.is_none_or(|beyond| *number < beyond));
+            let mut rows: Vec<_> = seen.flat_map(|(_, receipts)| receipts).collect();
+            rows.retain(|row| listing.holds(after, row.seq) && filter.admits(row));
+            rows.sort_by_key(|row| row.seq);
+            Ok((rows, beyond.map(|number| Seq::new((number * CHUNK_SEQS).saturating_sub(1)))))
         })
     }
 }
+
+/// Chunks with their numbers, ascending.
+type Chunks = Vec<(u64, Vec<ReceiptRow>)>;
 
 fn of_thread(
     snapshot: &Snapshot<'_>,
     thread_id: &ThreadId,
     listing: Listing,
-    (after, limit): (Seq, usize),
-) -> Result<Vec<ReceiptRow>, RowError> {
-    let range = listing.range(&ReceiptKey::of_thread(thread_id), after);
-    let rows = snapshot.page::<ReceiptKey>(&range, Direction::Forward, limit)?;
-    Ok(rows.into_iter().map(|(_, row)| row).collect())
+    after: Seq,
+) -> Result<Chunks, RowError> {
+    let (first, last) = listing.chunks(after);
+    let range = ReceiptsKey::of_thread(thread_id).range_of_numbers(first, last);
+    let chunks = snapshot.page::<ReceiptsKey>(&range, Direction::Forward, LOOK_CHUNKS)?;
+    chunks.into_iter().map(|(key, receipts)| Ok((key.chunk, unpacked(&receipts)?))).collect()
 }
 
 fn of_run(
@@ -125,15 +148,21 @@ fn of_run(
     thread_id: &ThreadId,
     run_id: &RunId,
     listing: Listing,
-    (after, limit): (Seq, usize),
-) -> Result<Vec<ReceiptRow>, RowError> {
+    after: Seq,
+) -> Result<Chunks, RowError> {
     let run = NameHash::of_run(thread_id, run_id);
-    let range = listing.range(&ReceiptOfRunKey::of_run(thread_id, &run), after);
-    let mut rows = Vec::new();
-    for (ReceiptOfRunKey { thread_id, seq, .. }, ()) in
-        snapshot.page::<ReceiptOfRunKey>(&range, Direction::Forward, limit)?
+    let (first, last) = listing.chunks(after);
+    let range = ReceiptsOfRunKey::of_run(thread_id, &run).range_within(first, last);
+    let mut chunks = Vec::new();
+    for (ReceiptsOfRunKey { thread_id, run, chunk }, ()) in
+        snapshot.page::<ReceiptsOfRunKey>(&range, Direction::Forward, LOOK_CHUNKS)?
     {
-        rows.extend(snapshot.get(&ReceiptKey { thread_id, seq })?);
+        let receipts = snapshot.get(&ReceiptsKey { thread_id, chunk, run })?;
+        chunks.push((chunk, unpacked(&receipts.unwrap_or_default())?));
     }
-    Ok(rows)
+    Ok(chunks)
+}
+
+fn unpacked(receipts: &Receipts) -> Result<Vec<ReceiptRow>, RowError> {
+    receipts.unpacked().map_err(|source| RowError::damaged(KeyKind::Receipts, source))
 }

@@ -5,11 +5,14 @@
 //! tokens again, and are not counted. A call whose provider reported nothing is counted as a call, and
 //! makes every total that it is in one of "at least".
 
+mod as_of;
 mod report;
+
+use std::cell::RefCell;
 
 use domain::{
     event::{
-        DelegationEvent, DelegationRequested, Event, LEAD_CALLER, Logged, ModelEvent, RunEvent,
+        DelegationEvent, DelegationRequested, Event, LEAD_CALLER, Logged, ModelEvent, RunEvent, RunSettings,
         SUMMARY_CALLER, SubagentEvent,
     },
     feed::SUBAGENT_PREFIX,
@@ -30,8 +33,9 @@ use crate::{
     views::run::started_run,
 };
 
-pub use self::report::{
-    UsageAxis, UsageError, UsageFigures, UsageGroup, UsageQuery, UsageReport, usage_as_of,
+pub use self::{
+    as_of::usage_as_of,
+    report::{UsageAxis, UsageFigures, UsageGroup, UsageQuery, UsageReport},
 };
 
 /// Stands for a model or a type of subagent that nobody named (facts §5).
@@ -40,6 +44,9 @@ pub const UNKNOWN: &str = "unknown";
 /// What one caller used of one model in one run on one day.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct UsageCell {
+    /// The seqs of its first and its newest call.
+    pub(crate) first_seq: u64,
+    pub(crate) last_seq: u64,
     pub(crate) run_id: Option<RunId>,
     pub(crate) day: Date,
     pub(crate) model_name: String,
@@ -49,9 +56,29 @@ pub(crate) struct UsageCell {
     pub(crate) usage: Option<Usage>,
 }
 
+impl UsageCell {
+    /// Counts a call.
+    fn count(&mut self, seq: u64, report: Option<Usage>) {
+        self.last_seq = seq;
+        self.calls += 1;
+        self.calls_without_usage += u64::from(report.is_none());
+        Usage::add_to(&mut self.usage, report);
+    }
+}
+
+/// What a lead's model is called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LeadModel {
+    /// The seq of the event that first said it. Calls before it did not know it.
+    pub(crate) since: u64,
+    pub(crate) model_name: String,
+}
+
 /// Whom a delegation went to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SubagentModel {
+    /// As of a lead's.
+    pub(crate) since: u64,
     pub(crate) model_name: String,
     pub(crate) subagent_type: String,
 }
@@ -61,41 +88,16 @@ pub(crate) struct UsageView;
 
 impl View for UsageView {
     const NAME: &'static str = "usage";
-    const VERSION: u32 = 1;
-    const KINDS: &'static [KeyKind] = &[KeyKind::LeadModel, KeyKind::SubagentModel, KeyKind::UsageCell];
+    const VERSION: u32 = 2;
+    const KINDS: &'static [KeyKind] =
+        &[KeyKind::LeadModel, KeyKind::SubagentModel, KeyKind::UsageCell, KeyKind::UsageCellThen];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         match &event.event {
             Event::Run(RunEvent::Started(settings)) if started_run(event).is_some() => {
-                let Place { thread_id, run } = Place::of(event);
-                rows.put(&LeadModelKey { thread_id, run }, settings.model_name.clone());
+                note_lead(event, rows, settings)?;
             }
-            Event::Delegation(DelegationEvent::Requested(request)) => note_subagent(event, rows, request),
-            Event::Run(RunEvent::Compacted(compaction)) => {
-                for (model_name, usage) in compaction.calls() {
-                    let call = Call { caller: SUMMARY_CALLER.to_owned(), model_name: model_name.to_owned() };
-                    add(event, rows, Place::of(event), call, usage)?;
-                }
-            }
-            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
-                for (model_name, usage) in compacted.compaction.calls() {
-                    let caller = subagent_caller(event, rows, &Place::of(event))?;
-                    let call = Call { caller, model_name: model_name.to_owned() };
-                    add(event, rows, Place::of(event), call, usage)?;
-                }
-            }
-            Event::Model(ModelEvent::AiResponse(Message::Assistant(reply))) => {
-                let place = Place::of(event);
-                let call = lead_call(event, rows, &place, reply)?;
-                add(event, rows, place, call, reply.usage)?;
-            }
-            Event::Subagent(SubagentEvent::Message(captured)) => {
-                if let Some(reply) = captured.message.as_assistant() {
-                    let place = Place::of(event);
-                    let call = subagent_call(event, rows, &place, reply)?;
-                    add(event, rows, place, call, reply.usage)?;
-                }
-            }
+            Event::Delegation(DelegationEvent::Requested(request)) => note_subagent(event, rows, request)?,
             Event::Run(_)
             | Event::Delegation(_)
             | Event::Model(_)
@@ -103,9 +105,96 @@ impl View for UsageView {
             | Event::Thread(_)
             | Event::Tool(_)
             | Event::Registry(_)
-            | Event::Foreign(_) => {}
+            | Event::Foreign(_) => {
+                let mut calls = Counted::of(event, rows)?;
+                while let Some(first) = calls.pop() {
+                    let key = first.key();
+                    let (same, others): (Vec<_>, _) = calls.into_iter().partition(|call| call.key() == key);
+                    calls = others;
+                    // In one go, because a state that is kept is that after the whole event.
+                    rows.update(&key, |known| Some(first.counted_in(known, same, event.seq)))?;
+                }
+            }
         }
         Ok(())
+    }
+}
+
+/// A model call, and where it is counted.
+struct Counted {
+    place: Place,
+    call: Call,
+    run_id: Option<RunId>,
+    day: Date,
+    report: Option<Usage>,
+}
+
+impl Counted {
+    /// The model calls that an event tells of. Rows say which models they were.
+    fn of(event: &Logged, rows: &mut Rows<'_>) -> Result<Vec<Self>, FoldError> {
+        let (place, mut calls) = (Place::of(event), Vec::new());
+        match &event.event {
+            Event::Run(RunEvent::Compacted(compaction)) => {
+                for (model_name, usage) in compaction.calls() {
+                    let call = Call { caller: SUMMARY_CALLER.to_owned(), model_name: model_name.to_owned() };
+                    calls.push(Self::new(event, &place, call, usage));
+                }
+            }
+            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+                for (model_name, usage) in compacted.compaction.calls() {
+                    let caller = subagent_caller(event, rows, &place)?;
+                    let call = Call { caller, model_name: model_name.to_owned() };
+                    calls.push(Self::new(event, &place, call, usage));
+                }
+            }
+            Event::Model(ModelEvent::AiResponse(Message::Assistant(reply))) => {
+                let call = lead_call(event, rows, &place, reply)?;
+                calls.push(Self::new(event, &place, call, reply.usage));
+            }
+            Event::Subagent(SubagentEvent::Message(captured)) => {
+                if let Some(reply) = captured.message.as_assistant() {
+                    let call = subagent_call(event, rows, &place, reply)?;
+                    calls.push(Self::new(event, &place, call, reply.usage));
+                }
+            }
+            Event::Model(_)
+            | Event::Subagent(_)
+            | Event::Run(_)
+            | Event::Delegation(_)
+            | Event::Thread(_)
+            | Event::Tool(_)
+            | Event::Registry(_)
+            | Event::Foreign(_) => {}
+        }
+        Ok(calls)
+    }
+
+    fn new(event: &Logged, place: &Place, call: Call, report: Option<Usage>) -> Self {
+        let day = TimeZone::UTC.to_datetime(event.recorded_at).date();
+        Self { place: place.clone(), call, run_id: event.scope.run_id.clone(), day, report }
+    }
+
+    fn key(&self) -> UsageCellKey {
+        let Place { thread_id, run } = self.place.clone();
+        UsageCellKey { thread_id, run, cell: cell_of(self.day, &self.call.model_name, &self.call.caller) }
+    }
+
+    /// The cell with it, and with other calls of the same event.
+    fn counted_in(self, known: Option<UsageCell>, others: Vec<Self>, seq: u64) -> UsageCell {
+        let mut cell = known.unwrap_or(UsageCell {
+            first_seq: seq,
+            last_seq: seq,
+            run_id: self.run_id,
+            day: self.day,
+            model_name: self.call.model_name,
+            caller: self.call.caller,
+            calls: 0,
+            calls_without_usage: 0,
+            usage: None,
+        });
+        cell.count(seq, self.report);
+        others.into_iter().for_each(|other| cell.count(seq, other.report));
+        cell
     }
 }
 
@@ -116,6 +205,7 @@ struct Call {
 }
 
 /// Where a call is counted.
+#[derive(Clone)]
 struct Place {
     thread_id: ThreadId,
     run: NameHash,
@@ -132,13 +222,28 @@ impl Place {
     }
 }
 
-fn note_subagent(event: &Logged, rows: &mut Rows<'_>, request: &DelegationRequested) {
-    if let Some(delegation_id) = event.scope.delegation_id {
+fn note_lead(event: &Logged, rows: &mut Rows<'_>, settings: &RunSettings) -> Result<(), FoldError> {
+    let Place { thread_id, run } = Place::of(event);
+    rows.update(&LeadModelKey { thread_id, run }, |known| {
+        let since = known.map_or(event.seq, |known: LeadModel| known.since);
+        Some(LeadModel { since, model_name: settings.model_name.clone() })
+    })?;
+    Ok(())
+}
+
+fn note_subagent(
+    event: &Logged,
+    rows: &mut Rows<'_>,
+    request: &DelegationRequested,
+) -> Result<(), FoldError> {
+    let Some(delegation_id) = event.scope.delegation_id else { return Ok(()) };
+    rows.update(&Place::of(event).key_of(delegation_id), |known| {
+        let since = known.map_or(event.seq, |known: SubagentModel| known.since);
         let model_name = request.model_name.clone();
         let subagent_type = request.subagent_type.as_str().to_owned();
-        let key = Place::of(event).key_of(delegation_id);
-        rows.put(&key, SubagentModel { model_name, subagent_type });
-    }
+        Some(SubagentModel { since, model_name, subagent_type })
+    })?;
+    Ok(())
 }
 
 /// A lead's model has the name that it is configured under. Of calls that others recorded, only what
@@ -152,10 +257,11 @@ fn lead_call(
     let caller = event.caller().unwrap_or(LEAD_CALLER).to_owned();
     let key = LeadModelKey { thread_id: thread_id.clone(), run: run.clone() };
     let configured = match caller.as_str() {
-        LEAD_CALLER => rows.get(&key)?.cloned(),
+        LEAD_CALLER => rows.get(&key)?.filter(|model| model.since <= event.seq),
         _ => None,
     };
-    Ok(Call { caller, model_name: configured.unwrap_or_else(|| answered_by(reply)) })
+    let model_name = configured.map_or_else(|| answered_by(reply), |model| model.model_name.clone());
+    Ok(Call { caller, model_name })
 }
 
 fn subagent_call(
@@ -183,10 +289,9 @@ fn subagent_known(
     rows: &mut Rows<'_>,
     place: &Place,
 ) -> Result<Option<SubagentModel>, FoldError> {
-    match event.scope.delegation_id {
-        Some(delegation_id) => Ok(rows.get(&place.key_of(delegation_id))?.cloned()),
-        None => Ok(None),
-    }
+    let Some(delegation_id) = event.scope.delegation_id else { return Ok(None) };
+    let known = rows.get(&place.key_of(delegation_id))?;
+    Ok(known.filter(|known| known.since <= event.seq).cloned())
 }
 
 /// The model that answered, as the provider names it (facts §5).
@@ -195,29 +300,20 @@ fn answered_by(reply: &AssistantMessage) -> String {
     named.unwrap_or(UNKNOWN).to_owned()
 }
 
-fn add(
-    event: &Logged,
-    rows: &mut Rows<'_>,
-    Place { thread_id, run }: Place,
-    Call { caller, model_name }: Call,
-    report: Option<Usage>,
-) -> Result<(), FoldError> {
-    let day = TimeZone::UTC.to_datetime(event.recorded_at).date();
-    let cell = NameHash::of_words(&[&day.to_string(), &model_name, &caller]);
-    rows.update(&UsageCellKey { thread_id, run, cell }, |known| {
-        let mut cell = known.unwrap_or_else(|| UsageCell {
-            run_id: event.scope.run_id.clone(),
-            day,
-            model_name,
-            caller,
-            calls: 0,
-            calls_without_usage: 0,
-            usage: None,
-        });
-        cell.calls += 1;
-        cell.calls_without_usage += u64::from(report.is_none());
-        Usage::add_to(&mut cell.usage, report);
-        Some(cell)
-    })?;
-    Ok(())
+thread_local! {
+    /// The cell that was hashed last: calls of one subagent follow one another.
+    static NEWEST_CELL: RefCell<Option<(Date, String, String, NameHash)>> = const { RefCell::new(None) };
+}
+
+fn cell_of(day: Date, model_name: &str, caller: &str) -> NameHash {
+    NEWEST_CELL.with_borrow_mut(|newest| match newest {
+        Some((of_day, model, by, cell)) if (*of_day, &**model, &**by) == (day, model_name, caller) => {
+            cell.clone()
+        }
+        Some(_) | None => {
+            let cell = NameHash::of_words(&[&day.to_string(), model_name, caller]);
+            *newest = Some((day, model_name.to_owned(), caller.to_owned(), cell.clone()));
+            cell
+        }
+    })
 }

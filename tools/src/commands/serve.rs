@@ -14,7 +14,7 @@ use crate::{
     failure::{Exit, Failure},
     host::{self, Host},
     interrupt::Interrupts,
-    source::open_views,
+    source::open_views_as_they_are,
 };
 
 /// Serves until it is told to stop. Runs that are at work then go on at the next start.
@@ -78,7 +78,9 @@ async fn serve_on(
     mut stopping: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let address = listener.local_addr().context("could not find out the address")?;
-    let projections = open_views(&host.data, &host.log)?;
+    // They may have much to catch up with. Meanwhile a query that they cannot answer yet is told where
+    // they are, and everything that needs no view is served.
+    let projections = open_views_as_they_are(&host.data, &host.log)?;
     let mut until = stopping.clone();
     let follower = projections.follow(async move { drop(until.wait_for(|stop| *stop).await) });
     let resumed = host.runtime.recover(config.recovery).await.context("could not resume unfinished runs")?;

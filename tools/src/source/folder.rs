@@ -255,15 +255,20 @@ fn not_permitted(error: &anyhow::Error, failure: &str) -> Option<Failure> {
 
 /// Opens the views of a data folder and brings them to the end of the log.
 pub(crate) fn open_views(data: &Path, log: &EventLog) -> anyhow::Result<Projections> {
-    let projections = Projections::open(&data.join("views"), log.clone()).map_err(|error| {
+    let projections = open_views_as_they_are(data, log)?;
+    projections.catch_up().context("could not bring the views up to date")?;
+    Ok(projections)
+}
+
+/// Opens the views of a data folder, for whoever follows the log with them.
+pub(crate) fn open_views_as_they_are(data: &Path, log: &EventLog) -> anyhow::Result<Projections> {
+    Projections::open(&data.join("views"), log.clone()).map_err(|error| {
         let error = anyhow::Error::new(error);
         match not_permitted(&error, "could not open the views") {
             Some(refusal) => error.context(refusal),
             None => error.context("could not open the views"),
         }
-    })?;
-    projections.catch_up().context("could not bring the views up to date")?;
-    Ok(projections)
+    })
 }
 
 /// The record of an event, as a server would give it.

@@ -8,26 +8,18 @@ use domain::{
     pricing::{Cost, Prices},
     usage::Usage,
 };
-use eventlog::{
-    EventFilter, EventLog, ReadError, Seq,
-    engine::{Batch, Direction, Engine},
-};
+use eventlog::engine::Direction;
 use jiff::civil::Date;
 
-use super::{UsageCell, UsageView};
+use super::UsageCell;
 use crate::{
-    event_page::{EventQuery, event_page},
     keys::{NameHash, usage::UsageCellKey},
     projections::Projections,
-    rows::Rows,
-    store::{KEYSPACES, RowError, Snapshot, Store},
-    view::{FoldError, View as _},
+    store::{RowError, Snapshot},
 };
 
 /// Cells that are read at once.
 const CELLS_PAGE: usize = 1_000;
-/// Events that are folded at once for an earlier moment.
-const EVENTS_PAGE: usize = 512;
 /// A part of all callers, instead of one: every subagent, every part of the framework.
 const ALL_SUBAGENTS: &str = "subagent";
 const ALL_MIDDLEWARE: &str = "middleware";
@@ -122,17 +114,6 @@ pub struct UsageReport {
     pub groups: Vec<UsageGroup>,
 }
 
-/// Why an earlier moment could not be summed up.
-#[derive(Debug, thiserror::Error)]
-pub enum UsageError {
-    /// The rows could not be used.
-    #[error(transparent)]
-    Row(#[from] RowError),
-    /// The events could not be read.
-    #[error(transparent)]
-    Log(#[from] ReadError),
-}
-
 impl UsageQuery {
     fn admits(&self, cell: &UsageCell) -> bool {
         self.run_id.as_ref().is_none_or(|run_id| cell.run_id.as_ref() == Some(run_id))
@@ -152,18 +133,32 @@ impl UsageQuery {
         };
         self.group_by.iter().map(value).collect()
     }
+}
 
-    fn report(&self, snapshot: &Snapshot<'_>, prices: &Prices) -> Result<UsageReport, RowError> {
-        let mut total = UsageFigures::default();
-        let mut groups = BTreeMap::<Vec<String>, UsageFigures>::new();
-        for_each_cell(snapshot, self, |thread_id, cell| {
-            if self.admits(cell) {
-                total.add(cell, prices);
-                groups.entry(self.values(thread_id, cell)).or_default().add(cell, prices);
-            }
-        })?;
-        let groups = groups.into_iter().map(|(values, figures)| UsageGroup { values, figures }).collect();
-        Ok(UsageReport { total, groups })
+/// A report in the making.
+pub(super) struct Summing<'a> {
+    query: &'a UsageQuery,
+    prices: &'a Prices,
+    total: UsageFigures,
+    groups: BTreeMap<Vec<String>, UsageFigures>,
+}
+
+impl<'a> Summing<'a> {
+    pub(super) fn new(query: &'a UsageQuery, prices: &'a Prices) -> Self {
+        Self { query, prices, total: UsageFigures::default(), groups: BTreeMap::new() }
+    }
+
+    /// Adds a cell, if the query admits it.
+    pub(super) fn add(&mut self, thread_id: &ThreadId, cell: &UsageCell) {
+        if self.query.admits(cell) {
+            self.total.add(cell, self.prices);
+            self.groups.entry(self.query.values(thread_id, cell)).or_default().add(cell, self.prices);
+        }
+    }
+
+    pub(super) fn report(self) -> UsageReport {
+        let groups = self.groups.into_iter().map(|(values, figures)| UsageGroup { values, figures });
+        UsageReport { total: self.total, groups: groups.collect() }
     }
 }
 
@@ -176,10 +171,10 @@ fn is_called_by(caller: &str, wanted: &str) -> bool {
 }
 
 /// Shows the cells that a query's thread and run have, or all of them.
-fn for_each_cell(
+pub(super) fn for_each_cell(
     snapshot: &Snapshot<'_>,
     query: &UsageQuery,
-    mut show: impl FnMut(&ThreadId, &UsageCell),
+    mut show: impl FnMut(UsageCellKey, UsageCell),
 ) -> Result<(), RowError> {
     let thread_id = query.thread_id.as_ref();
     let run = thread_id.zip(query.run_id.as_ref()).map(|(thread, run)| NameHash::of_run(thread, run));
@@ -187,11 +182,13 @@ fn for_each_cell(
     let mut range = prefix.range();
     loop {
         let cells = snapshot.page::<UsageCellKey>(&range, Direction::Forward, CELLS_PAGE)?;
-        for (key, cell) in &cells {
-            show(&key.thread_id, cell);
+        let rest = cells.last().map(|(last, _)| prefix.range_after(last));
+        let is_last = cells.len() < CELLS_PAGE;
+        for (key, cell) in cells {
+            show(key, cell);
         }
-        match cells.last() {
-            Some((last, _)) if cells.len() == CELLS_PAGE => range = prefix.range_after(last),
+        match rest {
+            Some(rest) if !is_last => range = rest,
             Some(_) | None => return Ok(()),
         }
     }
@@ -201,51 +198,8 @@ impl Projections {
     /// What was used. With a thread this looks at the thread's cells alone: one for each run, day,
     /// model and caller; without one it looks at those of all threads.
     pub fn usage(&self, query: &UsageQuery, prices: &Prices) -> Result<UsageReport, RowError> {
-        query.report(&self.0.store.snapshot(), prices)
-    }
-}
-
-/// What was used on a thread when this was its newest event: the same fold over the events up to it,
-/// into rows that are thrown away.
-pub fn usage_as_of(
-    log: &EventLog,
-    thread_id: &ThreadId,
-    seq: Seq,
-    query: &UsageQuery,
-    prices: &Prices,
-) -> Result<UsageReport, UsageError> {
-    let store = Store::new(Engine::in_memory(&KEYSPACES));
-    let (mut batch, mut rows) = (Batch::new(), Rows::empty());
-    fold(log, thread_id, seq, &mut rows)?;
-    rows.write_to(store.sealing(), &mut batch)?;
-    store.commit(batch)?;
-    let query = UsageQuery { thread_id: Some(thread_id.clone()), ..query.clone() };
-    Ok(query.report(&store.snapshot(), prices)?)
-}
-
-fn fold(log: &EventLog, thread_id: &ThreadId, seq: Seq, rows: &mut Rows<'_>) -> Result<(), UsageError> {
-    let filter = EventFilter::default();
-    let mut query = EventQuery {
-        thread_id: thread_id.clone(),
-        run_id: None,
-        filter,
-        after: Seq::ZERO,
-        limit: EVENTS_PAGE,
-    };
-    loop {
-        let page = event_page(log, &query)?;
-        for event in page.iter().take_while(|event| event.seq <= seq) {
-            if let Ok(fact) = eventlog::decode(event) {
-                match UsageView.apply(&fact, rows) {
-                    // What the view would have parked is left out here too.
-                    Ok(()) | Err(FoldError::Contradiction(_)) => {}
-                    Err(FoldError::Row(error)) => return Err(error.into()),
-                }
-            }
-        }
-        match page.last() {
-            Some(newest) if newest.seq < seq => query.after = newest.seq,
-            Some(_) | None => return Ok(()),
-        }
+        let mut summing = Summing::new(query, prices);
+        for_each_cell(&self.0.store.snapshot(), query, |key, cell| summing.add(&key.thread_id, &cell))?;
+        Ok(summing.report())
     }
 }

@@ -73,7 +73,7 @@ impl Folder {
         let report = match (&query.thread_id, wanted.as_of) {
             (Some(thread_id), Some(seq)) => {
                 self.check_wish(thread_id, wanted.as_of)?;
-                usage_as_of(&self.log, thread_id, Seq::new(seq), &query, &self.prices)
+                usage_as_of(&self.projections, thread_id, Seq::new(seq), &query, &self.prices)
                     .context("could not sum up the usage")?
             }
             (Some(_) | None, _) => {
