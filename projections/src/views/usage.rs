@@ -61,14 +61,19 @@ pub(crate) struct UsageView;
 
 impl View for UsageView {
     const NAME: &'static str = "usage";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
+    const READS_SINCE: u32 = 1;
     const KINDS: &'static [KeyKind] = &[KeyKind::LeadModel, KeyKind::SubagentModel, KeyKind::UsageCell];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {
         match &event.event {
             Event::Run(RunEvent::Started(settings)) if started_run(event).is_some() => {
                 let Place { thread_id, run } = Place::of(event);
-                rows.put(&LeadModelKey { thread_id, run }, settings.model_name.clone());
+                let key = LeadModelKey { thread_id, run };
+                // A run is started once: what others record as its start again changes nothing.
+                if rows.get(&key)?.is_none() {
+                    rows.put(&key, settings.model_name.clone());
+                }
             }
             Event::Delegation(DelegationEvent::Requested(request)) => note_subagent(event, rows, request),
             Event::Run(RunEvent::Compacted(compaction)) => {
