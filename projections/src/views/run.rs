@@ -73,7 +73,7 @@ pub struct RunRow {
 /// the lead's history, or by middleware, is in the total alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunUsage {
-    /// The lead's and all subagents'.
+    /// The lead's, all subagents', and those of summaries of the lead's history.
     pub total: Option<Usage>,
     /// The lead's.
     pub lead: Option<Usage>,
