@@ -175,6 +175,12 @@ impl Logged {
         self.labels.as_ref().map_or_else(|| self.event.category(), |labels| &labels.category)
     }
 
+    /// Whether somebody else recorded it: it has the shape of one of our facts, and is none. Only what
+    /// we recorded ourselves says what our runs, threads and guards did.
+    pub const fn is_of_others(&self) -> bool {
+        self.labels.is_some() || matches!(self.event, Event::Foreign(_))
+    }
+
     /// Who made the model call that the record is about, where it says so.
     pub fn caller(&self) -> Option<&str> {
         match (&self.labels, &self.event) {

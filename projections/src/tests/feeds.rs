@@ -3,7 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use domain::ids::{RunId, ThreadId};
+use domain::{
+    event::{Event, Logged, RunEvent, SubagentEvent},
+    ids::{RunId, ThreadId},
+};
 use eventlog::{RecordedEvent, Seq, StreamId};
 use proptest::prelude::*;
 use serde_json::Value;
@@ -14,7 +17,6 @@ use super::{
 };
 use crate::{
     CapFilter, CapRow, Feed, FeedPage, FeedQuery, Listing, Projections, ReceiptFilter, ReceiptRow, TaskRef,
-    views::{caps, receipts},
 };
 
 fn feeds(world: &World) -> Vec<Feed> {
@@ -101,7 +103,7 @@ fn backward(views: &Projections, mut query: FeedQuery, mut meanwhile: impl FnMut
 
 /// Everything that can be asked about feeds, caps and receipts at one moment.
 #[derive(Debug, PartialEq)]
-struct Answers {
+pub(super) struct Answers {
     feeds: Vec<FeedPage>,
     count: u64,
     last: BTreeMap<RunId, u64>,
@@ -113,7 +115,7 @@ fn runs(world: &World) -> Vec<RunId> {
     world.runs().map(|(_, run)| run.clone()).collect()
 }
 
-fn of_views(views: &Projections, world: &World, thread: &ThreadId, as_of: Option<Seq>) -> Answers {
+pub(super) fn of_views(views: &Projections, world: &World, thread: &ThreadId, as_of: Option<Seq>) -> Answers {
     let page = |feed| views.messages(&FeedQuery { as_of, ..query(thread, &feed, 1_000) }).unwrap();
     let listing = Listing { as_of, ..Listing::WHOLE };
     Answers {
@@ -125,7 +127,7 @@ fn of_views(views: &Projections, world: &World, thread: &ThreadId, as_of: Option
     }
 }
 
-fn of_list(world: &World, thread: &ThreadId, as_of: Option<Seq>) -> Answers {
+pub(super) fn of_list(world: &World, thread: &ThreadId, as_of: Option<Seq>) -> Answers {
     let mut said = said(world, thread);
     said.retain(|event| as_of.is_none_or(|last| event.seq <= last));
     let mut facts = world.facts(world.log.head());
@@ -137,9 +139,36 @@ fn of_list(world: &World, thread: &ThreadId, as_of: Option<Seq>) -> Answers {
         feeds: feeds(world).into_iter().map(whole).collect(),
         count: said.len() as u64,
         last: of_runs.collect(),
-        caps: facts.iter().filter_map(caps::CapRow::of).collect(),
-        receipts: facts.iter().filter_map(receipts::ReceiptRow::of).collect(),
+        caps: facts.iter().filter_map(cap).collect(),
+        receipts: facts.iter().filter_map(receipt).collect(),
     }
+}
+
+/// A guard of ours that fired.
+fn cap(fact: &Logged) -> Option<CapRow> {
+    let cap = match &fact.event {
+        Event::Run(RunEvent::Capped(cap)) => cap,
+        Event::Subagent(SubagentEvent::Capped(capped)) => &capped.cap,
+        _ => return None,
+    };
+    fact.labels.is_none().then(|| CapRow {
+        seq: fact.seq,
+        at: fact.recorded_at,
+        run_id: fact.scope.run_id.clone(),
+        task_id: fact.scope.task_id.clone(),
+        delegation_id: fact.scope.delegation_id,
+        cap: cap.clone(),
+    })
+}
+
+fn receipt(fact: &Logged) -> Option<ReceiptRow> {
+    let Event::Subagent(SubagentEvent::Receipt(receipt)) = &fact.event else { return None };
+    Some(ReceiptRow {
+        seq: fact.seq,
+        run_id: fact.scope.run_id.clone(),
+        delegation_id: fact.scope.delegation_id?,
+        receipt: receipt.clone(),
+    })
 }
 
 proptest! {

@@ -1,5 +1,7 @@
 //! Random histories, made by the deciders, so that they are such as can happen.
 
+mod mishaps;
+
 use std::sync::{
     Arc,
     atomic::{AtomicI64, Ordering},
@@ -7,16 +9,16 @@ use std::sync::{
 
 use domain::{
     decider::Decider,
-    delegation::{Delegation, DelegationCommand},
+    delegation::{Delegation, DelegationCommand, DelegationEnding},
     event::{
-        ErasureReason, ErasureRequested, Event, ForeignEvent, Logged, ModelEvent, ModelRetried,
+        CancelReason, ErasureReason, ErasureRequested, Event, ForeignEvent, Logged, ModelEvent, ModelRetried,
         RefusalReason, RegistryEvent, RunErased, RunEvent, ThreadCreated, ThreadEvent,
     },
     ids::{DelegationId, ErasureId, EventId, RunId, ThreadId, ToolCallId, UserId},
     message::Message,
-    run::{Run, RunCommand},
+    run::{Run, RunCommand, RunEnding},
 };
-use eventlog::{Append, EventLog, Expected, Json, NewEvent, Options, Position, Scope, StreamId};
+use eventlog::{Append, EventLog, Expected, Json, NewEvent, Options, Position, Scope, Seq, StreamId};
 use jiff::Timestamp;
 use proptest::prelude::*;
 use serde_json::{Map, json};
@@ -35,13 +37,24 @@ pub(super) struct Op {
 }
 
 /// How many kinds of things may happen.
-const KINDS: u8 = 18;
+const KINDS: u8 = 26;
+/// The same with the erasure of runs and threads.
+const KINDS_WITH_ERASURES: u8 = 27;
 const THREADS: u8 = 3;
 /// Few, so that they repeat within a run.
 const TASKS: u8 = 4;
 
 pub(super) fn ops(count: usize) -> impl Strategy<Value = Vec<Op>> {
-    let op = (0..KINDS, any::<u8>(), any::<u8>());
+    ops_of(KINDS, count)
+}
+
+/// The same with the erasure of runs and threads.
+pub(super) fn ops_and_erasures(count: usize) -> impl Strategy<Value = Vec<Op>> {
+    ops_of(KINDS_WITH_ERASURES, count)
+}
+
+fn ops_of(kinds: u8, count: usize) -> impl Strategy<Value = Vec<Op>> {
+    let op = (0..kinds, any::<u8>(), any::<u8>());
     proptest::collection::vec(op.prop_map(|(kind, pick, variant)| Op { kind, pick, variant }), 0..count)
 }
 
@@ -51,6 +64,10 @@ pub(super) struct World {
     runtime: tokio::runtime::Runtime,
     ids: u128,
     runs: Vec<SimulatedRun>,
+    erased: Vec<ThreadId>,
+    told_by_others: Vec<RunId>,
+    /// The log's head when a run was last erased.
+    erased_at: Position,
 }
 
 struct SimulatedRun {
@@ -58,6 +75,8 @@ struct SimulatedRun {
     run_id: RunId,
     run: Run,
     delegations: Vec<SimulatedDelegation>,
+    /// Nothing can be recorded for it any more.
+    is_erased: bool,
 }
 
 struct SimulatedDelegation {
@@ -92,7 +111,15 @@ pub(super) fn log() -> EventLog {
 impl World {
     pub(super) fn new() -> Self {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        Self { log: log(), runtime, ids: 0, runs: Vec::new() }
+        Self {
+            log: log(),
+            runtime,
+            ids: 0,
+            runs: Vec::new(),
+            erased: Vec::new(),
+            told_by_others: Vec::new(),
+            erased_at: Position::ZERO,
+        }
     }
 
     pub(super) fn of(ops: &[Op]) -> Self {
@@ -110,7 +137,7 @@ impl World {
             1 | 2 => self.start_run(op),
             3 => self.decide_run(op, |_| RunCommand::Begin),
             4 => self.record_of_run(op, Event::Model(ModelEvent::AiResponse(reply(op.variant)))),
-            5 => self.decide_run(op, |variant| RunCommand::End(run_ending(variant))),
+            5 => self.end_run(op, run_ending(op.variant)),
             6 | 7 => self.request_delegation(op),
             8 => self.decide_delegation(op, |_, _| DelegationCommand::Queue { place: 1 }),
             9 | 10 => self.decide_delegation(op, |_, _| DelegationCommand::Admit { waited_ms: 5 }),
@@ -124,13 +151,17 @@ impl World {
                 DelegationCommand::Deliver(delivery(task.clone(), variant))
             }),
             16 => self.record_of_run(op, Event::Run(RunEvent::Capped(cap(op.variant)))),
-            _ => self.record_oddity(op),
+            17 => self.record_oddity(op),
+            _ => self.go_wrong(op),
         }
     }
 
     fn create_thread(&mut self, op: Op) {
         let metadata = Map::from_iter([("variant".to_owned(), json!(op.variant))]);
         let created = ThreadCreated { metadata, workspace: Some("/w".into()) };
+        if self.erased.contains(&thread_id(op.pick)) {
+            return;
+        }
         self.append(thread_id(op.pick), Scope::default(), vec![Event::Thread(ThreadEvent::Created(created))]);
     }
 
@@ -138,16 +169,40 @@ impl World {
         let run_id = RunId::new(format!("r{}", self.runs.len())).unwrap();
         let settings = Box::new(settings(&run_id, op.variant));
         let thread_id = thread_id(op.pick);
-        self.runs.push(SimulatedRun { thread_id, run_id, run: Run::default(), delegations: Vec::new() });
+        if self.erased.contains(&thread_id) {
+            return;
+        }
+        self.runs.push(SimulatedRun {
+            thread_id,
+            run_id,
+            run: Run::default(),
+            delegations: Vec::new(),
+            is_erased: false,
+        });
         let newest = self.runs.len() - 1;
         let input = vec![Message::human("hi")];
         self.command_run(newest, RunCommand::Start { settings, input });
     }
 
     fn decide_run(&mut self, op: Op, command: fn(u8) -> RunCommand) {
-        if let Some(at) = pick(op.pick, self.runs.len()) {
+        if let Some(at) = self.pick_run(op) {
             self.command_run(at, command(op.variant));
         }
+    }
+
+    /// A run ends with what it has open: its owner closes that first.
+    fn end_run(&mut self, op: Op, ending: RunEnding) {
+        let Some(at) = self.pick_run(op).filter(|at| self.runs[*at].run.check_open().is_ok()) else { return };
+        for of in 0..self.runs[at].delegations.len() {
+            let cancel = DelegationEnding::Cancelled(CancelReason::ParentEnded);
+            self.command_delegation(at, of, DelegationCommand::End(cancel));
+        }
+        self.command_run(at, RunCommand::End(ending));
+    }
+
+    /// Which run is meant, if anything can be recorded for it.
+    fn pick_run(&self, op: Op) -> Option<usize> {
+        pick(op.pick, self.runs.len()).filter(|at| !self.runs[*at].is_erased)
     }
 
     fn command_run(&mut self, at: usize, command: RunCommand) {
@@ -158,7 +213,7 @@ impl World {
     }
 
     fn record_of_run(&mut self, op: Op, event: Event) {
-        let Some(at) = pick(op.pick, self.runs.len()) else { return };
+        let Some(at) = self.pick_run(op) else { return };
         if let Run::Open(_) = self.runs[at].run {
             let scope = Scope { run_id: Some(self.runs[at].run_id.clone()), ..Scope::default() };
             self.record(at, scope, vec![event]);
@@ -166,7 +221,7 @@ impl World {
     }
 
     fn request_delegation(&mut self, op: Op) {
-        let Some(at) = pick(op.pick, self.runs.len()) else { return };
+        let Some(at) = self.pick_run(op).filter(|at| self.runs[*at].run.check_open().is_ok()) else { return };
         let (id, task_id) = (self.id(), task_id(op.variant));
         let scope = Scope {
             run_id: Some(self.runs[at].run_id.clone()),
@@ -187,7 +242,7 @@ impl World {
     }
 
     fn decide_delegation(&mut self, op: Op, command: fn(&ToolCallId, u8) -> DelegationCommand) {
-        let Some(at) = pick(op.pick, self.runs.len()) else { return };
+        let Some(at) = self.pick_run(op) else { return };
         let Some(of) = pick(op.pick / 16, self.runs[at].delegations.len()) else { return };
         let command = command(&self.runs[at].delegations[of].task_id, op.variant);
         self.command_delegation(at, of, command);
@@ -206,7 +261,7 @@ impl World {
 
     /// What others record, what nobody can read, and what contradicts itself.
     fn record_oddity(&mut self, op: Op) {
-        let Some(at) = pick(op.pick, self.runs.len()) else { return };
+        let Some(at) = self.pick_run(op) else { return };
         let scope = Scope { run_id: Some(self.runs[at].run_id.clone()), ..Scope::default() };
         let event = match op.variant % 8 {
             0 => return self.append_unreadable(self.runs[at].thread_id.clone(), scope),
@@ -236,6 +291,7 @@ impl World {
 
     /// What was said, in the words of others or in none of a run.
     fn record_said(&mut self, op: Op, at: usize, scope: Scope) {
+        self.told_by_others.push(self.runs[at].run_id.clone());
         let scope = if op.variant < 128 { scope } else { Scope::default() };
         let (event_type, caller) = match op.variant % 8 {
             4 => ("llm.ai.response", json!("middleware:title")),
@@ -346,6 +402,29 @@ impl World {
         };
         let event = self.new_event(&Event::Registry(RegistryEvent::RunErased(erased)), &Scope::default());
         self.append_new(StreamId::Registry, vec![event]);
+    }
+
+    /// Whether views that are there have not heard yet of an erasure that has happened.
+    pub(super) fn is_being_erased(&self, position: Position) -> bool {
+        position < self.erased_at
+    }
+
+    /// The thread that the event at a position is of, if it is of one.
+    pub(super) fn thread_at(&self, position: Position) -> Option<ThreadId> {
+        let before = Position::new(position.get().checked_sub(1)?);
+        let recorded = self.log.read_all(before, 1).unwrap();
+        recorded.first()?.stream.thread_id().cloned()
+    }
+
+    /// Every place in a thread, the one before the first too.
+    pub(super) fn seqs(&self, thread: &ThreadId) -> impl Iterator<Item = Seq> {
+        let last = self.log.stream_tail(&thread.clone().into()).unwrap().unwrap_or(Seq::ZERO);
+        (0..=last.get()).map(Seq::new)
+    }
+
+    /// Whether others recorded anything for a run of ours.
+    pub(super) fn was_told_by_others(&self, run_id: &RunId) -> bool {
+        self.told_by_others.contains(run_id)
     }
 
     /// The runs that were started, with their threads.

@@ -1,10 +1,13 @@
-//! The same answers in the slow and obvious way: each from a plain list of events.
+//! The same answers in the slow and obvious way: each from a plain list of events, written from what
+//! the facts say and without the folds of the views.
+
+mod delegations;
 
 use domain::{
     card::Card,
     event::{
-        DelegationEvent, Event, Logged, ModelEvent, RunEvent, RunSettings, RunStatus, RunStatusChanged,
-        SubagentEvent,
+        Compaction, CompactionOutcome, DelegationEvent, Event, Logged, ModelEvent, RunEvent, RunSettings,
+        RunStatus, RunStatusChanged, SubagentEvent, ThreadEvent,
     },
     ids::{DelegationId, RunId, ThreadId},
     ledger::LedgerEntry,
@@ -13,6 +16,7 @@ use domain::{
 };
 use eventlog::Seq;
 
+use self::delegations::{card, ledger};
 use super::history::{World, all_tasks};
 use crate::{Projections, RunRow, RunUsage, SettingsSummary, TaskRef, ThreadRow, as_of};
 
@@ -86,7 +90,7 @@ pub(super) fn of_list(facts: &[Logged], world: &World, thread: &ThreadId) -> Ans
     Answers { thread: thread_row(&facts), runs: all_runs, ledger: ledger(&facts, None), of_runs, cards }
 }
 
-fn is_of_run(fact: &Logged, run: &RunId) -> bool {
+pub(super) fn is_of_run(fact: &Logged, run: &RunId) -> bool {
     fact.scope.run_id.as_ref() == Some(run)
 }
 
@@ -95,35 +99,100 @@ fn is_contradiction(fact: &Logged) -> bool {
     matches!(&fact.event, Event::Run(RunEvent::Started(settings)) if !is_of_run(fact, &settings.run_id))
 }
 
+fn is_of_others(fact: &Logged) -> bool {
+    fact.labels.is_some() || matches!(fact.event, Event::Foreign(_))
+}
+
 fn thread_row(facts: &[&Logged]) -> Option<ThreadRow> {
     let (first, last) = (facts.first()?, facts.last()?);
-    let created = facts.iter().rev().find_map(|fact| {
-        if let Event::Thread(domain::event::ThreadEvent::Created(created)) = &fact.event {
-            Some(created.clone())
-        } else {
-            None
-        }
-    });
-    let created = created.unwrap_or_default();
-    let started: Vec<_> = facts
-        .iter()
-        .filter(|fact| matches!(fact.event, Event::Run(RunEvent::Started(_))) && !is_contradiction(fact))
-        .collect();
-    Some(ThreadRow {
+    let mut row = ThreadRow {
         thread_id: first.thread_id.clone(),
         owner: first.owner.clone(),
         created_at: first.recorded_at,
         updated_at: last.recorded_at,
-        metadata: created.metadata,
-        workspace: created.workspace,
-        runs: started.len() as u64,
-        last_run_id: started.last().and_then(|fact| fact.scope.run_id.clone()),
+        metadata: serde_json::Map::new(),
+        workspace: None,
+        runs: 0,
+        last_run_id: None,
         last_seq: last.seq,
-    })
+    };
+    let mut started = Vec::new();
+    for fact in facts {
+        if let Event::Thread(ThreadEvent::Created(created)) = &fact.event {
+            if !is_of_others(fact) {
+                row.workspace = created.workspace.clone();
+            }
+            if !is_of_others(fact) || row.metadata.is_empty() {
+                row.metadata = created.metadata.clone();
+            }
+        }
+        if matches!(fact.event, Event::Run(RunEvent::Started(_))) && !is_contradiction(fact) {
+            let run_id = fact.scope.run_id.clone().unwrap();
+            if !started.contains(&run_id) {
+                started.push(run_id);
+            }
+        }
+    }
+    row.runs = started.len() as u64;
+    row.last_run_id = started.pop();
+    Some(row)
 }
 
-fn spent<'a>(messages: impl Iterator<Item = &'a Message>) -> Option<Usage> {
-    messages.filter_map(|message| message.as_assistant()?.usage).reduce(Usage::plus)
+/// What was spent, as it is recorded, by who spent it: one report for each call.
+fn reports(fact: &Logged) -> Vec<(String, Usage)> {
+    let reply = |message: &Message| message.as_assistant().and_then(|reply| reply.usage);
+    match &fact.event {
+        Event::Model(ModelEvent::AiResponse(message)) => {
+            let caller = fact.caller().unwrap_or("lead_agent").to_owned();
+            reply(message).map(|usage| (caller, usage)).into_iter().collect()
+        }
+        Event::Subagent(SubagentEvent::Message(captured)) => {
+            reply(&captured.message).map(|usage| ("subagent:".to_owned(), usage)).into_iter().collect()
+        }
+        Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+            of_compaction("subagent:", &compacted.compaction)
+        }
+        Event::Run(RunEvent::Compacted(compaction)) => of_compaction("middleware:", compaction),
+        _ => Vec::new(),
+    }
+}
+
+fn of_compaction(caller: &str, compaction: &Compaction) -> Vec<(String, Usage)> {
+    let mut all: Vec<_> = compaction.failures.iter().filter_map(|failure| failure.usage).collect();
+    if let CompactionOutcome::Compacted(compacted) = &compaction.outcome {
+        all.extend(compacted.usage);
+    }
+    all.into_iter().map(|usage| (caller.to_owned(), usage)).collect()
+}
+
+fn spent(facts: &[&Logged], is_by: impl Fn(&str) -> bool) -> Option<Usage> {
+    let reports = facts.iter().flat_map(|fact| reports(fact)).filter(|(caller, _)| is_by(caller));
+    reports.map(|(_, usage)| usage).reduce(Usage::plus)
+}
+
+fn is_lead(caller: &str) -> bool {
+    !caller.starts_with("subagent:") && !caller.starts_with("middleware:")
+}
+
+fn chars(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// What says where a run stands: up to its first end, and of a run of ours only by ourselves.
+fn told<'a>(facts: &[&'a Logged]) -> Vec<&'a Logged> {
+    let is_theirs = is_of_others(facts[0]);
+    let mut told = Vec::new();
+    for fact in facts.iter().filter(|fact| is_theirs || !is_of_others(fact)) {
+        told.push(*fact);
+        if status_of(fact).is_some_and(|changed| changed.status.is_terminal()) {
+            break;
+        }
+    }
+    told
+}
+
+fn status_of(fact: &Logged) -> Option<&RunStatusChanged> {
+    if let Event::Run(RunEvent::StatusChanged(changed)) = &fact.event { Some(changed) } else { None }
 }
 
 fn run_row(facts: &[&Logged], run: &RunId) -> Option<RunRow> {
@@ -131,34 +200,20 @@ fn run_row(facts: &[&Logged], run: &RunId) -> Option<RunRow> {
         facts.iter().copied().filter(|fact| is_of_run(fact, run) && !is_contradiction(fact)).collect();
     let (first, last) = (facts.first()?, facts.last()?);
     let Event::Run(RunEvent::Started(settings)) = &first.event else { panic!("{first:?}") };
-    let statuses = facts.iter().filter_map(|fact| {
-        if let Event::Run(RunEvent::StatusChanged(changed)) = &fact.event {
-            Some((fact.recorded_at, changed))
-        } else {
-            None
-        }
-    });
-    let statuses: Vec<(_, &RunStatusChanged)> = statuses.collect();
+    let told = told(&facts);
+    let statuses: Vec<_> =
+        told.iter().filter_map(|fact| status_of(fact).map(|changed| (fact.recorded_at, changed))).collect();
     let pending = RunStatusChanged { status: RunStatus::Pending, stop_reason: None, error: None };
     let now = statuses.last().map_or(&pending, |(_, changed)| changed);
-    let lead = spent(facts.iter().filter_map(|fact| {
-        if let Event::Model(ModelEvent::AiResponse(reply)) = &fact.event { Some(reply) } else { None }
-    }));
-    let subagents = spent(facts.iter().filter_map(|fact| {
-        if let Event::Subagent(SubagentEvent::Message(captured)) = &fact.event {
-            Some(&captured.message)
-        } else {
-            None
-        }
-    }));
-    let count = |is_counted: fn(&Event) -> bool| {
-        u32::try_from(facts.iter().filter(|fact| is_counted(&fact.event)).count()).unwrap()
+    let count = |is_counted: &dyn Fn(&Logged) -> bool| {
+        u32::try_from(facts.iter().filter(|fact| is_counted(fact)).count()).unwrap()
     };
-    let ended = facts.iter().find_map(|fact| {
+    let ended = told.iter().rev().find_map(|fact| {
         if let Event::Run(RunEvent::Ended(ended)) = &fact.event { Some(ended) } else { None }
     });
-    let failed = facts.iter().find_map(|fact| {
-        if let Event::Run(RunEvent::Failed(failed)) = &fact.event { Some(failed.error.clone()) } else { None }
+    let error = told.iter().rev().find_map(|fact| match &fact.event {
+        Event::Run(RunEvent::Failed(failed)) => Some(failed.error.clone()),
+        _ => status_of(fact).and_then(|changed| changed.error.clone()),
     });
     let time_of = |is_it: fn(RunStatus) -> bool| {
         statuses.iter().find(|(_, changed)| is_it(changed.status)).map(|(at, _)| *at)
@@ -168,27 +223,36 @@ fn run_row(facts: &[&Logged], run: &RunId) -> Option<RunRow> {
         run_id: run.clone(),
         status: now.status,
         stop_reason: now.stop_reason,
-        error: failed,
+        error: error.map(|error| chars(&error, 8_192)),
         model_name: settings.model_name.clone(),
         created_at: first.recorded_at,
         started_at: time_of(|status| status == RunStatus::Running),
         ended_at: time_of(RunStatus::is_terminal),
         updated_at: last.recorded_at,
         usage: RunUsage {
-            total: [lead, subagents].into_iter().flatten().reduce(Usage::plus),
-            lead,
-            subagents,
+            total: spent(&facts, |_| true),
+            lead: spent(&facts, is_lead),
+            subagents: spent(&facts, |caller| caller.starts_with("subagent:")),
         },
-        turns: count(|event| matches!(event, Event::Model(ModelEvent::AiResponse(_)))),
-        delegations_requested: count(|event| {
-            matches!(event, Event::Delegation(DelegationEvent::Requested(_)))
+        turns: count(&|fact| {
+            matches!(fact.event, Event::Model(ModelEvent::AiResponse(_)))
+                && is_lead(fact.caller().unwrap_or_default())
         }),
-        delegations_refused: count(|event| matches!(event, Event::Delegation(DelegationEvent::Refused(_)))),
-        result: ended.map(|ended| ended.result.clone()),
-        result_truncated: ended.is_some_and(|ended| ended.result_truncated),
+        delegations_requested: count(&|fact| {
+            fact.scope.delegation_id.is_some()
+                && matches!(fact.event, Event::Delegation(DelegationEvent::Requested(_)))
+        }),
+        delegations_refused: count(&|fact| {
+            fact.scope.delegation_id.is_some()
+                && matches!(fact.event, Event::Delegation(DelegationEvent::Refused(_)))
+        }),
+        result: ended.map(|ended| chars(&ended.result, 8_192)),
+        result_truncated: ended
+            .is_some_and(|ended| ended.result_truncated || ended.result.chars().count() > 8_192),
         first_seq: first.seq,
         last_seq: last.seq,
         settings: summary(settings),
+        is_of_others: is_of_others(first),
     })
 }
 
@@ -203,37 +267,4 @@ fn summary(settings: &RunSettings) -> SettingsSummary {
         max_turns: settings.max_turns,
         metadata: settings.metadata.clone(),
     }
-}
-
-/// The delegations in the order in which they first appear.
-fn delegations(facts: &[&Logged], run: Option<&RunId>) -> Vec<DelegationId> {
-    let mut seen = Vec::new();
-    for fact in facts {
-        if let Some(id) = fact.scope.delegation_id
-            && run.is_none_or(|run| is_of_run(fact, run))
-            && !seen.contains(&id)
-        {
-            seen.push(id);
-        }
-    }
-    seen
-}
-
-fn about<'a>(facts: &[&'a Logged], id: DelegationId) -> impl Iterator<Item = &'a Logged> {
-    facts.iter().copied().filter(move |fact| fact.scope.delegation_id == Some(id))
-}
-
-fn ledger(facts: &[&Logged], run: Option<&RunId>) -> Vec<LedgerEntry> {
-    let entry = |id| about(facts, id).fold(None, LedgerEntry::fold);
-    delegations(facts, run).into_iter().filter_map(entry).collect()
-}
-
-fn card(facts: &[&Logged], run: &RunId, task: &TaskRef) -> Option<Card> {
-    let cards =
-        delegations(facts, Some(run)).into_iter().rev().filter_map(|id| Card::of_events(about(facts, id)));
-    let mut newest_first = cards.filter(|card| match task {
-        TaskRef::TaskId(task_id) => card.head.entry.task_id == *task_id,
-        TaskRef::DelegationId(id) => card.head.entry.delegation_id == *id,
-    });
-    newest_first.next()
 }

@@ -84,11 +84,17 @@ pub(super) fn recorded(variant: u8) -> DelegationCommand {
 
 pub(super) fn delegation_ending(variant: u8) -> DelegationEnding {
     match variant % 5 {
-        0 => DelegationEnding::Failed { error: "it broke".into(), stop_reason: None },
+        0 => DelegationEnding::Failed {
+            error: "it broke ".repeat(usize::from(variant) * 5),
+            stop_reason: None,
+        },
         1 => DelegationEnding::Cancelled(CancelReason::ParentEnded),
         2 => DelegationEnding::TimedOut { error: "out of time".into() },
+        // Short, longer than its brief, and longer than what an end may hold.
         _ => {
-            DelegationEnding::Completed { result: "found".into(), stop_reason: Some(StopReason::TurnCapped) }
+            let result = format!(" found\u{e9} [r1 {}]", "x".repeat(usize::from(variant) * 40));
+            let stop_reason = (variant.is_multiple_of(2)).then_some(StopReason::TurnCapped);
+            DelegationEnding::Completed { result, stop_reason }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use domain::{
-    event::{DelegationEvent, Event, Logged, ModelEvent, RunEvent, SubagentEvent},
+    event::{CompactionOutcome, DelegationEvent, Event, Logged, ModelEvent, RunEvent, SubagentEvent},
     ids::ThreadId,
     message::AssistantMessage,
     pricing::{Price, Prices, Rate},
@@ -28,7 +28,7 @@ struct Call {
     usage: Option<Usage>,
 }
 
-fn prices() -> Prices {
+pub(super) fn prices() -> Prices {
     let price = |input, output| Price {
         input: Rate::per_million(input).unwrap(),
         output: Rate::per_million(output).unwrap(),
@@ -39,9 +39,9 @@ fn prices() -> Prices {
     Prices { currency: "USD".into(), by_model }
 }
 
-/// The model of the lead of the run that a fact is of, as it was started before.
+/// The model of the lead of the run that a fact is of, as it was first started before.
 fn lead_model(facts: &[Logged], fact: &Logged) -> Option<String> {
-    let before = facts.iter().rev().filter(|one| one.position < fact.position);
+    let before = facts.iter().filter(|one| one.position < fact.position);
     before.filter(|one| one.scope.run_id == fact.scope.run_id).find_map(|one| {
         let Event::Run(RunEvent::Started(settings)) = &one.event else { return None };
         let is_own = one.scope.run_id.as_ref() == Some(&settings.run_id);
@@ -49,8 +49,11 @@ fn lead_model(facts: &[Logged], fact: &Logged) -> Option<String> {
     })
 }
 
-/// The type and model that a delegation was asked for with.
+/// The type and model that a delegation was asked for with. What others recorded was asked for by nobody.
 fn asked_for(facts: &[Logged], fact: &Logged) -> (String, String) {
+    if fact.scope.delegation_id.is_none() {
+        return ("unknown".to_owned(), "unknown".to_owned());
+    }
     let of_delegation = facts.iter().filter(|one| one.scope.delegation_id == fact.scope.delegation_id);
     let request = of_delegation.filter_map(|one| {
         let Event::Delegation(DelegationEvent::Requested(request)) = &one.event else { return None };
@@ -59,7 +62,34 @@ fn asked_for(facts: &[Logged], fact: &Logged) -> (String, String) {
     request.into_iter().next().expect("who works was asked to")
 }
 
-fn call_of(facts: &[Logged], fact: &Logged) -> Option<Call> {
+fn calls_of(facts: &[Logged], fact: &Logged) -> Vec<Call> {
+    let (compaction, caller) = match &fact.event {
+        Event::Run(RunEvent::Compacted(compaction)) => (compaction, "middleware:summarize".to_owned()),
+        Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+            (&compacted.compaction, format!("subagent:{}", asked_for(facts, fact).0))
+        }
+        _ => return reply_of(facts, fact).into_iter().collect(),
+    };
+    let useless = compaction.failures.iter().filter(|failure| failure.usage.is_some());
+    let mut calls: Vec<_> =
+        useless.map(|failure| call(fact, &failure.model_name, &caller, failure.usage)).collect();
+    if let CompactionOutcome::Compacted(compacted) = &compaction.outcome {
+        calls.push(call(fact, &compacted.model_name, &caller, compacted.usage));
+    }
+    calls
+}
+
+fn call(fact: &Logged, model: &str, caller: &str, usage: Option<Usage>) -> Call {
+    Call {
+        thread: fact.thread_id.to_string(),
+        run: fact.scope.run_id.as_ref().map(ToString::to_string).unwrap_or_default(),
+        model: model.to_owned(),
+        caller: caller.to_owned(),
+        usage,
+    }
+}
+
+fn reply_of(facts: &[Logged], fact: &Logged) -> Option<Call> {
     let (reply, caller, model): (&AssistantMessage, String, Option<String>) =
         if let Event::Model(ModelEvent::AiResponse(message)) = &fact.event {
             let caller = fact.caller().unwrap_or("lead_agent").to_owned();
@@ -72,19 +102,13 @@ fn call_of(facts: &[Logged], fact: &Logged) -> Option<Call> {
         } else {
             return None;
         };
-    Some(Call {
-        thread: fact.thread_id.to_string(),
-        run: fact.scope.run_id.as_ref().map(ToString::to_string).unwrap_or_default(),
-        model: model.unwrap_or_else(|| "unknown".to_owned()),
-        caller,
-        usage: reply.usage,
-    })
+    Some(call(fact, model.as_deref().unwrap_or("unknown"), &caller, reply.usage))
 }
 
 fn calls(world: &World, thread: &ThreadId, last: Seq) -> Vec<Call> {
     let mut facts = world.facts(world.log.head());
     facts.retain(|fact| fact.thread_id == *thread && Seq::new(fact.seq) <= last);
-    facts.iter().filter_map(|fact| call_of(&facts, fact)).collect()
+    facts.iter().flat_map(|fact| calls_of(&facts, fact)).collect()
 }
 
 type Sums = BTreeMap<Vec<String>, (u64, u64, Option<Usage>)>;
@@ -112,35 +136,39 @@ fn by(axes: &[UsageAxis]) -> UsageQuery {
     UsageQuery { group_by: axes.to_vec(), ..UsageQuery::default() }
 }
 
+/// The sums of all calls of all threads, and what they cost.
+pub(super) fn check(views: &Projections, world: &World) {
+    use UsageAxis::{Caller, Model, Run, Thread};
+    let all: Vec<_> = all_threads().flat_map(|thread| calls(world, &thread, Seq::new(u64::MAX))).collect();
+    let sums = |axes: &[UsageAxis]| sums_of(&views.usage(&by(axes), &prices()).unwrap());
+    assert_eq!(sums(&[Model]), sums_by_hand(&all, |call| vec![call.model.clone()]));
+    assert_eq!(sums(&[Caller]), sums_by_hand(&all, |call| vec![call.caller.clone()]));
+    assert_eq!(
+        sums(&[Thread, Run, Model, Caller]),
+        sums_by_hand(&all, |c| vec![c.thread.clone(), c.run.clone(), c.model.clone(), c.caller.clone()])
+    );
+    let report = views.usage(&by(&[Model, Caller]), &prices()).unwrap();
+    let total = sums_by_hand(&all, |_| Vec::new()).into_values().next().unwrap_or_default();
+    let known = (report.total.calls, report.total.calls_without_usage, report.total.usage);
+    assert_eq!(known, total);
+    let costs = report.groups.iter().filter_map(|group| group.figures.cost);
+    assert_eq!(report.total.cost.unwrap_or_default(), costs.sum());
+    let by_hand = all.iter().filter_map(|call| prices().of(&call.model, &call.usage?));
+    assert_eq!(report.total.cost.unwrap_or_default(), by_hand.sum());
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     // Field report 88: the sums by model and by caller are the calls.
     #[test]
     fn sums_are_the_calls(ops in ops(90)) {
-        use UsageAxis::{Caller, Model, Run, Thread};
         let world = World::of(&ops);
         let views = open(&store(), &world.log);
         while views.position() < world.log.head() {
             views.step(4).unwrap();
         }
-        let all: Vec<_> =
-            all_threads().flat_map(|thread| calls(&world, &thread, Seq::new(u64::MAX))).collect();
-        let sums = |axes: &[UsageAxis]| sums_of(&views.usage(&by(axes), &prices()).unwrap());
-        prop_assert_eq!(sums(&[Model]), sums_by_hand(&all, |call| vec![call.model.clone()]));
-        prop_assert_eq!(sums(&[Caller]), sums_by_hand(&all, |call| vec![call.caller.clone()]));
-        prop_assert_eq!(
-            sums(&[Thread, Run, Model, Caller]),
-            sums_by_hand(&all, |c| vec![c.thread.clone(), c.run.clone(), c.model.clone(), c.caller.clone()])
-        );
-        let report = views.usage(&by(&[Model, Caller]), &prices()).unwrap();
-        let total = sums_by_hand(&all, |_| Vec::new()).into_values().next().unwrap_or_default();
-        let known = (report.total.calls, report.total.calls_without_usage, report.total.usage);
-        prop_assert_eq!(known, total);
-        let costs = report.groups.iter().filter_map(|group| group.figures.cost);
-        prop_assert_eq!(report.total.cost.unwrap_or_default(), costs.sum());
-        let by_hand = all.iter().filter_map(|call| prices().of(&call.model, &call.usage?));
-        prop_assert_eq!(report.total.cost.unwrap_or_default(), by_hand.sum());
+        check(&views, &world);
     }
 
     #[test]
@@ -157,7 +185,8 @@ proptest! {
                     views.usage(&query, &prices()).unwrap().total.usage
                 };
                 prop_assert_eq!(of(None), run.usage.total);
-                prop_assert_eq!(of(Some("subagent")), sum_of_subagents(&run.usage, &of));
+                prop_assert_eq!(of(Some("subagent")), run.usage.subagents);
+                prop_assert_eq!(of(Some("lead_agent")), run.usage.lead);
             }
             let last = world.log.stream_tail(&thread.clone().into()).unwrap().unwrap_or(Seq::ZERO);
             for seq in (0..=last.get()).map(Seq::new) {
@@ -170,15 +199,6 @@ proptest! {
             }
         }
     }
-}
-
-/// A run's row counts what others recorded as said by its subagents under the lead, who has it in the
-/// conversation.
-fn sum_of_subagents(run: &crate::RunUsage, of: &impl Fn(Option<&str>) -> Option<Usage>) -> Option<Usage> {
-    let mut sum = run.subagents;
-    let theirs = of(Some("subagent:bash"));
-    Usage::add_to(&mut sum, theirs);
-    sum
 }
 
 #[test]

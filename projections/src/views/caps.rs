@@ -38,8 +38,12 @@ pub struct CapRow {
 }
 
 impl CapRow {
-    /// The cap that an event is, if it is one.
+    /// The cap that an event is, if it is one of a guard of ours: what others record as one stopped
+    /// nothing here.
     pub(crate) fn of(event: &Logged) -> Option<Self> {
+        if event.is_of_others() {
+            return None;
+        }
         let cap = match &event.event {
             Event::Run(RunEvent::Capped(cap)) => cap,
             Event::Subagent(SubagentEvent::Capped(capped)) => &capped.cap,
@@ -91,7 +95,8 @@ pub(crate) struct CapsView;
 
 impl View for CapsView {
     const NAME: &'static str = "caps";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
+    const READS_SINCE: u32 = 2;
     const KINDS: &'static [KeyKind] = &[KeyKind::Cap];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

@@ -46,7 +46,7 @@ pub struct RunRow {
     pub ended_at: Option<Timestamp>,
     /// When its newest event was recorded.
     pub updated_at: Timestamp,
-    /// What it has cost so far. Subagents that are still being stopped count after its end too.
+    /// What it has cost so far.
     pub usage: RunUsage,
     /// The lead's turns.
     pub turns: u32,
@@ -64,9 +64,13 @@ pub struct RunRow {
     pub last_seq: u64,
     /// What it obeys, without the texts.
     pub settings: SettingsSummary,
+    /// Whether others recorded its start: then they say where it stands, too.
+    #[serde(default)]
+    pub is_of_others: bool,
 }
 
-/// Tokens of a run, by who spent them. What nobody reported stays unknown.
+/// Tokens of a run, by who spent them. What nobody reported stays unknown. What was spent on summaries of
+/// the lead's history, or by middleware, is in the total alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunUsage {
     /// The lead's, all subagents', and those of summaries of the lead's history.
@@ -132,7 +136,8 @@ pub(crate) struct RunsView;
 
 impl View for RunsView {
     const NAME: &'static str = "runs";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
+    const READS_SINCE: u32 = 4;
     const KINDS: &'static [KeyKind] = &[KeyKind::Run, KeyKind::RunOrder, KeyKind::RunThen];
 
     fn apply(&self, event: &Logged, rows: &mut Rows<'_>) -> Result<(), FoldError> {

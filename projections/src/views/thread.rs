@@ -56,11 +56,16 @@ impl ThreadRow {
             row.last_run_id = Some(run_id.clone());
         }
         match &event.event {
-            Event::Thread(ThreadEvent::Created(created)) => {
+            Event::Thread(ThreadEvent::Created(created)) if !event.is_of_others() => {
                 row.metadata.clone_from(&created.metadata);
                 row.workspace.clone_from(&created.workspace);
             }
-            Event::Run(_)
+            // Others may name what nobody has named yet, and never say where agents work.
+            Event::Thread(ThreadEvent::Created(created)) if row.metadata.is_empty() => {
+                row.metadata.clone_from(&created.metadata);
+            }
+            Event::Thread(_)
+            | Event::Run(_)
             | Event::Model(_)
             | Event::Tool(_)
             | Event::Delegation(_)
@@ -91,7 +96,8 @@ pub(crate) struct ThreadsView;
 
 impl View for ThreadsView {
     const NAME: &'static str = "threads";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
+    const READS_SINCE: u32 = 4;
     const KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadRun, KeyKind::ThreadThen];
     const SHARED_KINDS: &'static [KeyKind] = &[KeyKind::Thread, KeyKind::ThreadThen];
 

@@ -225,8 +225,8 @@ impl Place {
 fn note_lead(event: &Logged, rows: &mut Rows<'_>, settings: &RunSettings) -> Result<(), FoldError> {
     let Place { thread_id, run } = Place::of(event);
     rows.update(&LeadModelKey { thread_id, run }, |known| {
-        let since = known.map_or(event.seq, |known: LeadModel| known.since);
-        Some(LeadModel { since, model_name: settings.model_name.clone() })
+        // A run is started once: what others record as its start again changes nothing.
+        Some(known.unwrap_or_else(|| LeadModel { since: event.seq, model_name: settings.model_name.clone() }))
     })?;
     Ok(())
 }

@@ -2,9 +2,10 @@
 
 use domain::{
     event::{
-        DelegationEvent, Event, Logged, ModelEvent, RunEvent, RunSettings, RunStatusChanged, SubagentEvent,
+        DelegationEvent, Event, LEAD_CALLER, Logged, ModelEvent, RunEnded, RunEvent, RunSettings, RunStatus,
+        RunStatusChanged, SubagentEvent,
     },
-    event::{RunEnded, RunStatus},
+    feed::{MIDDLEWARE_PREFIX, SUBAGENT_PREFIX},
     limits::STEP_TEXT_CHARS_MAX,
     message::Message,
     text,
@@ -12,7 +13,7 @@ use domain::{
 };
 
 use super::{RunRow, RunUsage, SettingsSummary, started_run};
-use crate::view::FoldError;
+use crate::{view::FoldError, views::ledger::delegation_of};
 
 impl RunRow {
     /// Whether the event can be folded: what starts a run must name the run that it is about.
@@ -83,24 +84,27 @@ impl RunRow {
             first_seq: event.seq,
             last_seq: event.seq,
             settings: SettingsSummary::of(settings),
+            is_of_others: event.is_of_others(),
         }
     }
 
     fn take(&mut self, event: &Logged) {
         match &event.event {
-            Event::Run(of_run) if !self.status.is_terminal() => self.take_run(event, of_run),
+            // A summary of the lead's history is no work of the lead, but it was paid for.
+            Event::Run(RunEvent::Compacted(compaction)) => {
+                Usage::add_to(&mut self.usage.total, compaction.usage());
+            }
+            Event::Run(of_run) if self.is_told_by(event) => self.take_run(event, of_run),
             Event::Subagent(SubagentEvent::Compacted(compacted)) => {
                 self.usage.add_report(compacted.compaction.usage(), |usage| &mut usage.subagents);
             }
-            Event::Model(ModelEvent::AiResponse(reply)) => {
-                self.turns += 1;
-                self.usage.add(reply, |usage| &mut usage.lead);
-            }
+            Event::Model(ModelEvent::AiResponse(reply)) => self.take_reply(event, reply),
             Event::Subagent(SubagentEvent::Message(captured)) => {
                 self.usage.add(&captured.message, |usage| &mut usage.subagents);
             }
-            Event::Delegation(DelegationEvent::Requested(_)) => self.delegations_requested += 1,
-            Event::Delegation(DelegationEvent::Refused(_)) => self.delegations_refused += 1,
+            Event::Delegation(of_delegation) if delegation_of(event).is_some() => {
+                self.take_delegation(of_delegation);
+            }
             Event::Run(_)
             | Event::Thread(_)
             | Event::Model(
@@ -112,9 +116,7 @@ impl RunRow {
                 | ModelEvent::AnswerCut(_),
             )
             | Event::Tool(_)
-            | Event::Delegation(
-                DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_),
-            )
+            | Event::Delegation(_)
             | Event::Subagent(
                 SubagentEvent::Started(_)
                 | SubagentEvent::Step(_)
@@ -127,15 +129,41 @@ impl RunRow {
         }
     }
 
+    /// Whether the event says where the run stands. Its first end stands, and of a run of ours nobody
+    /// else can say it.
+    fn is_told_by(&self, event: &Logged) -> bool {
+        !self.status.is_terminal() && (self.is_of_others || !event.is_of_others())
+    }
+
+    /// A turn is a reply of the lead's model. What others had a model say for this run was paid for by
+    /// whoever they say it was (facts §5).
+    fn take_reply(&mut self, event: &Logged, reply: &Message) {
+        let caller = event.caller().unwrap_or(LEAD_CALLER);
+        if caller.starts_with(SUBAGENT_PREFIX) {
+            self.usage.add(reply, |usage| &mut usage.subagents);
+        } else if caller.starts_with(MIDDLEWARE_PREFIX) {
+            Usage::add_to(&mut self.usage.total, reply.as_assistant().and_then(|reply| reply.usage));
+        } else {
+            self.turns += 1;
+            self.usage.add(reply, |usage| &mut usage.lead);
+        }
+    }
+
+    const fn take_delegation(&mut self, event: &DelegationEvent) {
+        match event {
+            DelegationEvent::Requested(_) => self.delegations_requested += 1,
+            DelegationEvent::Refused(_) => self.delegations_refused += 1,
+            DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_) => {}
+        }
+    }
+
     /// Takes an event of the run itself, which has not ended.
     fn take_run(&mut self, event: &Logged, of_run: &RunEvent) {
         match of_run {
             RunEvent::StatusChanged(changed) => self.take_status(event, changed),
             RunEvent::Ended(ended) => self.take_result(ended),
             RunEvent::Failed(failed) => self.error = Some(bounded(&failed.error)),
-            // A summary of the lead's history is no work of the lead, but it was paid for.
-            RunEvent::Compacted(compaction) => Usage::add_to(&mut self.usage.total, compaction.usage()),
-            RunEvent::Started(_) | RunEvent::Capped(_) => {}
+            RunEvent::Started(_) | RunEvent::Capped(_) | RunEvent::Compacted(_) => {}
         }
     }
 
