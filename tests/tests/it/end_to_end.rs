@@ -13,6 +13,7 @@ mod drained_shutdown;
 mod erase_command;
 mod exports;
 mod held_folder;
+mod killed_server;
 mod large_outputs;
 mod late_reader;
 mod log_tools;
