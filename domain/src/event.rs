@@ -22,7 +22,7 @@ use serde_json::{Map, Value};
 pub use self::{
     delegation::{
         DelegationAdmitted, DelegationDelivered, DelegationEvent, DelegationQueued, DelegationRefused,
-        DelegationRequested, RefusalReason,
+        DelegationRequested, DelegationResumed, RefusalReason,
     },
     foreign::ForeignEvent,
     model::{CALLER_KEY, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried},

@@ -206,6 +206,7 @@ impl<'a> Deed<'a> {
                 DelegationEvent::Refused(_)
                 | DelegationEvent::Queued(_)
                 | DelegationEvent::Admitted(_)
+                | DelegationEvent::Resumed(_)
                 | DelegationEvent::Delivered(_),
             )
             | Event::Thread(_)

@@ -59,7 +59,10 @@ impl AgentEvent {
             Event::Run(RunEvent::StatusChanged(_) | RunEvent::Ended(_) | RunEvent::Failed(_))
             | Event::Model(ModelEvent::Failed(_) | ModelEvent::Retried(_))
             | Event::Delegation(
-                DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_),
+                DelegationEvent::Queued(_)
+                | DelegationEvent::Admitted(_)
+                | DelegationEvent::Resumed(_)
+                | DelegationEvent::Delivered(_),
             )
             | Event::Thread(_)
             | Event::Subagent(_)

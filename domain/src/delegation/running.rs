@@ -60,6 +60,7 @@ impl RunningDelegation {
                 let task_id = self.request.task_id.clone();
                 Ok(vec![Event::Subagent(SubagentEvent::Capped(SubagentCapped { task_id, cap }))])
             }
+            C::Resume { spent_ms } => Ok(vec![super::resumed(&self.request, spent_ms)]),
             C::End(ending) => Ok(self.ended(ending)),
             C::Request(_) => Err(DelegationRejection::AlreadyRequested),
             C::Queue { .. } | C::Admit { .. } | C::Refuse(_) => Err(DelegationRejection::AlreadyRunning),

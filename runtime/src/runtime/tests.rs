@@ -13,6 +13,7 @@ mod old_keys;
 mod outputs;
 mod races;
 mod recovery;
+mod restart;
 mod side_by_side;
 mod start;
 mod task_tool;

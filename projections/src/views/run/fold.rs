@@ -108,7 +108,10 @@ impl RunRow {
             )
             | Event::Tool(_)
             | Event::Delegation(
-                DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_),
+                DelegationEvent::Queued(_)
+                | DelegationEvent::Admitted(_)
+                | DelegationEvent::Resumed(_)
+                | DelegationEvent::Delivered(_),
             )
             | Event::Subagent(
                 SubagentEvent::Started(_)

@@ -323,8 +323,8 @@ async fn a_crash_while_three_work_costs_at_most_a_call_of_each() {
     check_every_crash(Lead::AtOnce).await;
 }
 
-/// Commits that each server gets before it dies: fewer would not always bring it forward.
-const COMMITS_EACH: usize = 3;
+/// Commits that each server gets before it dies: some of them only say that it was started again.
+const COMMITS_EACH: usize = 6;
 
 // Server after server dies; each goes on where the one before it stopped.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -345,7 +345,7 @@ async fn one_crash_after_another_does_nothing_twice() {
         assert!(crashes < 100, "the run does not get on");
     }
     let (ledger, events) = gone_on(&remit).await;
-    assert!(crashes > 8, "{crashes}");
+    assert!(crashes > 4, "{crashes}");
     assert!(ledger.iter().all(|row| row["status"] == "completed" && row["delivered"] == true), "{ledger:?}");
     assert_effects_once(&remit, &events);
     stub.assert_strict();
