@@ -6,6 +6,7 @@
 
 mod admission;
 mod agent_loop;
+pub mod bench;
 mod call_ids;
 mod cancellation;
 mod clock;

@@ -9,6 +9,7 @@ mod failures;
 mod guards;
 mod held_tools;
 mod limits;
+mod load;
 mod old_keys;
 mod outputs;
 mod races;

@@ -28,6 +28,7 @@ mod run_command;
 mod run_over_http;
 mod same_call_ids;
 mod slow_reader;
+mod steering;
 mod stream_cursors;
 mod tail_command;
 mod task_results;
