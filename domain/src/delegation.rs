@@ -107,6 +107,7 @@ impl Decider for Delegation {
                 | C::Resume { .. }
                 | C::Record { .. }
                 | C::Cap(_)
+                | C::Compact(_)
                 | C::End(_) => Err(DelegationRejection::AlreadyEnded(end.status)),
             },
         }
@@ -192,6 +193,7 @@ fn decide_absent(command: DelegationCommand) -> Result<Vec<Event>, DelegationRej
         | C::Resume { .. }
         | C::Record { .. }
         | C::Cap(_)
+        | C::Compact(_)
         | C::End(_)
         | C::Deliver(_) => Err(DelegationRejection::NotRequested),
     }
@@ -214,7 +216,7 @@ fn decide_waiting(
         C::Refuse(refused) => Ok(vec![Event::Delegation(DelegationEvent::Refused(refused))]),
         C::End(ending) => Ok(RunningDelegation::new(request).ended(ending)),
         C::Request(_) => Err(DelegationRejection::AlreadyRequested),
-        C::Record { .. } | C::Cap(_) => Err(DelegationRejection::NotRunning),
+        C::Record { .. } | C::Cap(_) | C::Compact(_) => Err(DelegationRejection::NotRunning),
         C::Deliver(_) => Err(DelegationRejection::NotEnded),
     }
 }

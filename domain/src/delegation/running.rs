@@ -8,8 +8,8 @@ use crate::{
     citation::{Citations, Cited},
     digest::sha256_hex,
     event::{
-        CancelReason, DelegationRequested, EndStatus, Event, SubagentCapped, SubagentEnded, SubagentEvent,
-        SubagentMessage, ToolStarted,
+        CancelReason, DelegationRequested, EndStatus, Event, SubagentCapped, SubagentCompaction,
+        SubagentEnded, SubagentEvent, SubagentMessage, ToolStarted,
     },
     message::{Message, ToolMessage, ToolStatus},
     receipt::{ReceiptId, ReceiptOutcome},
@@ -61,6 +61,11 @@ impl RunningDelegation {
                 Ok(vec![Event::Subagent(SubagentEvent::Capped(SubagentCapped { task_id, cap }))])
             }
             C::Resume { spent_ms } => Ok(vec![super::resumed(&self.request, spent_ms)]),
+            C::Compact(compaction) => {
+                let task_id = self.request.task_id.clone();
+                let compaction = SubagentCompaction { task_id, compaction: *compaction };
+                Ok(vec![Event::Subagent(SubagentEvent::Compacted(compaction))])
+            }
             C::End(ending) => Ok(self.ended(ending)),
             C::Request(_) => Err(DelegationRejection::AlreadyRequested),
             C::Queue { .. } | C::Admit { .. } | C::Refuse(_) => Err(DelegationRejection::AlreadyRunning),
@@ -83,6 +88,9 @@ impl RunningDelegation {
             SubagentEvent::Receipt(receipt) => {
                 self.receipts = receipt.id.number();
                 self.evidence.push(Cited::from(receipt));
+            }
+            SubagentEvent::Compacted(compacted) => {
+                Usage::add_to(&mut self.usage, compacted.compaction.usage());
             }
             SubagentEvent::Started(_) | SubagentEvent::Capped(_) | SubagentEvent::Ended(_) => {}
         }

@@ -334,12 +334,9 @@ async fn one_crash_after_another_does_nothing_twice() {
     let mut crashes = 0;
     let mut is_over = false;
     while !is_over {
-        match remit.serve_until_commit(COMMITS_EACH + 1).await {
-            Some(mut served) => {
-                is_over = !is_killed(&mut served).await;
-                served.crash().await;
-            }
-            None => {}
+        if let Some(mut served) = remit.serve_until_commit(COMMITS_EACH + 1).await {
+            is_over = !is_killed(&mut served).await;
+            served.crash().await;
         }
         crashes += usize::from(!is_over);
         assert!(crashes < 100, "the run does not get on");
