@@ -10,6 +10,8 @@ use domain::{
 };
 use futures::future::BoxFuture;
 
+mod call_gate;
+pub(crate) mod circuit;
 mod classify;
 pub mod configured;
 pub mod error;
@@ -19,6 +21,7 @@ pub mod retry;
 pub mod settings;
 pub mod sse;
 
+pub use circuit::CircuitPolicy;
 pub use configured::{Models, UnknownModel};
 pub use domain::tool_spec::ToolSpec;
 pub use error::{ModelError, ModelErrorKind};

@@ -11,6 +11,7 @@ mod guards;
 mod held_tools;
 mod limits;
 mod load;
+mod model_calls;
 mod old_keys;
 mod outputs;
 mod races;
