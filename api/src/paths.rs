@@ -48,6 +48,8 @@ pub(crate) const RUN: &str = "/api/threads/{thread_id}/runs/{run_id}";
 pub(crate) const RUN_SUBAGENTS: &str = "/api/threads/{thread_id}/runs/{run_id}/subagents";
 /// Cancel a run.
 pub(crate) const RUN_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/cancel";
+/// Cancel all delegations of a run.
+pub(crate) const RUN_TASKS_CANCEL: &str = "/api/threads/{thread_id}/runs/{run_id}/delegations/cancel";
 /// All events of a run.
 pub(crate) const RUN_EVENTS: &str = "/api/threads/{thread_id}/runs/{run_id}/events";
 /// Follow a run.

@@ -139,6 +139,7 @@ impl CardHead {
                 DelegationEvent::Refused(_)
                 | DelegationEvent::Queued(_)
                 | DelegationEvent::Admitted(_)
+                | DelegationEvent::Resumed(_)
                 | DelegationEvent::Delivered(_),
             )
             | Event::Subagent(SubagentEvent::Started(_))

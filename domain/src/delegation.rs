@@ -10,16 +10,18 @@
 
 mod command;
 mod running;
+mod spent;
 
 pub use self::{
     command::{DelegationCommand, DelegationEnding, ReceiptDraft},
     running::RunningDelegation,
+    spent::Spent,
 };
 use crate::{
     decider::Decider,
     event::{
-        DelegationAdmitted, DelegationEvent, DelegationQueued, DelegationRequested, EndStatus, Event,
-        RefusalReason, SubagentEnded, SubagentEvent, SubagentStarted, ToolEvent,
+        DelegationAdmitted, DelegationEvent, DelegationQueued, DelegationRequested, DelegationResumed,
+        EndStatus, Event, RefusalReason, SubagentEnded, SubagentEvent, SubagentStarted, ToolEvent,
     },
 };
 
@@ -102,6 +104,7 @@ impl Decider for Delegation {
                 C::Refuse(_)
                 | C::Queue { .. }
                 | C::Admit { .. }
+                | C::Resume { .. }
                 | C::Record { .. }
                 | C::Cap(_)
                 | C::Compact(_)
@@ -148,6 +151,7 @@ impl Delegation {
                 | DelegationEvent::Refused(_)
                 | DelegationEvent::Queued(_)
                 | DelegationEvent::Admitted(_)
+                | DelegationEvent::Resumed(_)
                 | DelegationEvent::Delivered(_),
             ) => {}
         }
@@ -186,6 +190,7 @@ fn decide_absent(command: DelegationCommand) -> Result<Vec<Event>, DelegationRej
         C::Refuse(refused) => Ok(vec![Event::Delegation(DelegationEvent::Refused(refused))]),
         C::Queue { .. }
         | C::Admit { .. }
+        | C::Resume { .. }
         | C::Record { .. }
         | C::Cap(_)
         | C::Compact(_)
@@ -207,12 +212,19 @@ fn decide_waiting(
             Ok(vec![Event::Delegation(DelegationEvent::Queued(DelegationQueued { task_id, place }))])
         }
         C::Admit { waited_ms } => Ok(admitted(request, waited_ms)),
+        C::Resume { spent_ms } => Ok(vec![resumed(request, spent_ms)]),
         C::Refuse(refused) => Ok(vec![Event::Delegation(DelegationEvent::Refused(refused))]),
         C::End(ending) => Ok(RunningDelegation::new(request).ended(ending)),
         C::Request(_) => Err(DelegationRejection::AlreadyRequested),
         C::Record { .. } | C::Cap(_) | C::Compact(_) => Err(DelegationRejection::NotRunning),
         C::Deliver(_) => Err(DelegationRejection::NotEnded),
     }
+}
+
+/// What is recorded of a delegation that goes on after a restart.
+fn resumed(request: &DelegationRequested, spent_ms: u64) -> Event {
+    let task_id = request.task_id.clone();
+    Event::Delegation(DelegationEvent::Resumed(DelegationResumed { task_id, spent_ms }))
 }
 
 fn admitted(request: &DelegationRequested, waited_ms: u64) -> Vec<Event> {

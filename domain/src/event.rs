@@ -27,7 +27,7 @@ pub use self::{
     },
     delegation::{
         DelegationAdmitted, DelegationDelivered, DelegationEvent, DelegationQueued, DelegationRefused,
-        DelegationRequested, RefusalReason,
+        DelegationRequested, DelegationResumed, RefusalReason,
     },
     foreign::ForeignEvent,
     model::{

@@ -152,7 +152,10 @@ impl LedgerEntry {
             }
             (
                 None,
-                DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_),
+                DelegationEvent::Queued(_)
+                | DelegationEvent::Admitted(_)
+                | DelegationEvent::Resumed(_)
+                | DelegationEvent::Delivered(_),
             ) => {
                 return None;
             }
@@ -195,7 +198,7 @@ impl LedgerEntry {
                 self.status = LedgerStatus::InProgress;
                 self.started_at = Some(logged.recorded_at);
             }
-            DelegationEvent::Admitted(_) => {}
+            DelegationEvent::Admitted(_) | DelegationEvent::Resumed(_) => {}
             DelegationEvent::Refused(refused) if !self.status.is_terminal() => {
                 self.status = LedgerStatus::Refused;
                 self.error = Some(refused.message.clone());

@@ -214,6 +214,7 @@ impl<'a> Deed<'a> {
                 DelegationEvent::Refused(_)
                 | DelegationEvent::Queued(_)
                 | DelegationEvent::Admitted(_)
+                | DelegationEvent::Resumed(_)
                 | DelegationEvent::Delivered(_),
             )
             | Event::Thread(_)

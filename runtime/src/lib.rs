@@ -6,6 +6,7 @@
 
 mod admission;
 mod agent_loop;
+pub mod bench;
 mod call_ids;
 mod cancellation;
 mod clock;
@@ -38,7 +39,7 @@ mod tool_work;
 pub mod tools;
 pub mod upkeep;
 
-pub use admission::{AdmissionLimits, Capacity};
+pub use admission::{AdmissionLimits, Capacity, QueuePlace};
 pub use clock::{Clock, SystemClock};
 pub use erasure::{Erasure, ErasureState, revived};
 pub use id_source::{IdSource, SystemIds};

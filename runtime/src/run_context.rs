@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use domain::{
@@ -16,8 +17,8 @@ use eventlog::BlobScope;
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    cancellation::StopSignal, recorder::call_id, run_owner::OwnerHandle, sandbox::ThreadFolders,
-    services::Services, tool_work::WorkList, tools::OutputKeeper,
+    admission::Entry, cancellation::StopSignal, recorder::call_id, run_owner::OwnerHandle,
+    sandbox::ThreadFolders, services::Services, tool_work::WorkList, tools::OutputKeeper,
 };
 
 /// What everything in one run shares. Cheap to clone.
@@ -42,11 +43,17 @@ pub(crate) struct RunContext {
 }
 
 /// A delegation that the log holds without a delivered result.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct ResumableDelegation {
     pub(crate) scope: Scope,
     pub(crate) state: Delegation,
     pub(crate) history: Vec<AgentEvent>,
+    /// How much of its limit it has used up: of the wait, or of its own time once it is at work.
+    pub(crate) spent: Duration,
+    /// The position of its last fact about the gate, which orders those who come back.
+    pub(crate) position: u64,
+    /// Its slot or place, once it has taken it again.
+    pub(crate) entry: Option<Entry>,
 }
 
 impl ResumableDelegation {

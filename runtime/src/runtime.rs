@@ -17,14 +17,14 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use domain::{
     definition::Registry,
     event::RunStatus,
-    ids::{RunId, ThreadId},
+    ids::{DelegationId, RunId, ThreadId},
     run::Run,
 };
 use eventlog::{EventLog, ReadError};
 use tokio_util::task::TaskTracker;
 
 use crate::{
-    admission::{Admission, AdmissionLimits, Capacity},
+    admission::{Admission, AdmissionLimits, Capacity, QueuePlace},
     cancellation::{StopCause, StopSignal},
     clock::Clock,
     config::Config,
@@ -158,6 +158,11 @@ impl Runtime {
     /// How full the gate for subagents is.
     pub fn capacity(&self) -> Capacity {
         self.services.admission.capacity()
+    }
+
+    /// Where a delegation is in the queue of the gate; `None` when it is not there.
+    pub fn queue_place(&self, delegation_id: DelegationId) -> Option<QueuePlace> {
+        self.services.admission.place(delegation_id)
     }
 
     /// The names of the models, the default one first.

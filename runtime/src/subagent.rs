@@ -8,6 +8,8 @@ mod queue;
 mod trail;
 mod work;
 
+use std::time::Duration;
+
 use domain::{
     agent::{Agent, AgentEvent, AgentRole, Conclusion, Conversation, Effect},
     delegation::{Delegation, DelegationCommand, DelegationEnding},
@@ -37,10 +39,11 @@ pub(crate) struct Work {
 
 /// Where the work stands.
 pub(crate) enum Start {
-    /// It has a slot or a place in the queue, and has not begun.
-    Enter(Entry),
-    /// It had begun before a restart, and takes a slot again.
-    GoOn(Entry),
+    /// It has a slot or a place in the queue, and has not begun. `spent` is what it waited before a
+    /// restart.
+    Enter { entry: Entry, spent: Duration },
+    /// It had begun before a restart, and takes a slot again. `spent` is what it worked until then.
+    GoOn { entry: Entry, spent: Duration },
     /// It had ended before a restart, and is only to be delivered.
     Over(Box<SubagentEnded>),
 }
@@ -57,11 +60,12 @@ pub(crate) enum Ended {
 
 /// What is left to do for a delegation from before a restart; `None` when nothing is.
 pub(crate) fn resume(context: &RunContext, resumable: ResumableDelegation) -> Option<Work> {
-    let ResumableDelegation { scope, state, history } = resumable;
-    let enter = || context.services.admission.enter();
+    let ResumableDelegation { scope, state, history, spent, entry, .. } = resumable;
+    // Recovery took the slots and places again before anybody went on.
+    let entry = entry.unwrap_or(Entry::Full);
     let (request, start) = match state {
-        Delegation::Waiting { request, .. } => (*request, Start::Enter(enter())),
-        Delegation::Running(running) => (running.request, Start::GoOn(enter())),
+        Delegation::Waiting { request, .. } => (*request, Start::Enter { entry, spent }),
+        Delegation::Running(running) => (running.request, Start::GoOn { entry, spent }),
         Delegation::Ended { request, end, is_delivered: false } => (*request, Start::Over(end)),
         Delegation::Absent | Delegation::Refused(_) | Delegation::Ended { is_delivered: true, .. } => {
             return None;
@@ -98,8 +102,8 @@ impl Subagent {
         let agent = self.agent(history);
         let worked = match start {
             Start::Over(end) => return self.over(&end, &agent),
-            Start::Enter(entry) => self.enter(entry, agent).await,
-            Start::GoOn(entry) => self.go_on(entry, agent).await,
+            Start::Enter { entry, spent } => self.enter(entry, spent, agent).await,
+            Start::GoOn { entry, spent } => self.go_on(entry, spent, agent).await,
         };
         worked.unwrap_or_else(Ended::Unrecorded)
     }
@@ -112,27 +116,39 @@ impl Subagent {
         agent
     }
 
-    async fn enter(&self, entry: Entry, agent: Agent) -> Result<Ended, RecordError> {
+    async fn enter(&self, entry: Entry, spent: Duration, agent: Agent) -> Result<Ended, RecordError> {
+        if !spent.is_zero() {
+            self.resumed(spent).await?;
+        }
         let since = Instant::now();
-        let slot = match self.slot(entry).await {
+        let slot = match self.slot(entry, spent).await {
             Ok(slot) => slot,
             Err(None) => return self.stopped(&agent).await,
             Err(Some((reason, message))) => return Ok(Ended::Refused { reason, message }),
         };
-        let waited_ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let waited_ms = milliseconds(spent.saturating_add(since.elapsed()));
         self.decide(DelegationCommand::Admit { waited_ms }).await?;
-        self.run(slot, agent).await
+        self.run(slot, Duration::ZERO, agent).await
     }
 
-    async fn go_on(&self, entry: Entry, agent: Agent) -> Result<Ended, RecordError> {
-        match self.slot(entry).await {
-            Ok(slot) => self.run(slot, agent).await,
+    async fn go_on(&self, entry: Entry, spent: Duration, agent: Agent) -> Result<Ended, RecordError> {
+        match self.slot(entry, Duration::ZERO).await {
+            Ok(slot) => {
+                // The time until here was no work.
+                self.resumed(spent).await?;
+                self.run(slot, spent, agent).await
+            }
             Err(None) => self.stopped(&agent).await,
             // It had a slot before the restart, so a refusal would be a lie: it failed.
             Err(Some((_, error))) => {
                 self.end(DelegationEnding::Failed { error, stop_reason: None }, &agent).await
             }
         }
+    }
+
+    /// Records that a restart is over for this delegation, so that the next one knows since when.
+    async fn resumed(&self, spent: Duration) -> Result<(), RecordError> {
+        self.decide(DelegationCommand::Resume { spent_ms: milliseconds(spent) }).await.map(drop)
     }
 
     /// Ends work that was stopped, in the words of whoever stopped it. A shutdown ends nothing:
@@ -187,4 +203,8 @@ impl Subagent {
         let decision = Decision::Delegation(self.scope.clone(), Box::new(command));
         self.context.owner.record(Record { decision, facts: Vec::new() }).await
     }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -7,11 +7,15 @@ use std::{
 
 use domain::{
     agent::{AgentEvent, Conversation},
-    event::{Event, Logged, ModelEvent, RunEvent, RunSettings, RunStatus, Scope, ThreadEvent},
+    delegation::Spent,
+    event::{
+        DelegationEvent, Event, Logged, ModelEvent, RunEvent, RunSettings, RunStatus, Scope, ThreadEvent,
+    },
     ids::{DelegationId, RunId, ThreadId, UserId},
     run::Run,
 };
 use eventlog::{EventLog, FOREIGN_SCHEMA_VERSION, Seq, StreamId};
+use jiff::Timestamp;
 
 use crate::{journal::Fact, request::HistoryError, run_context::ResumableDelegation, run_owner::RunState};
 
@@ -43,6 +47,17 @@ pub(crate) struct RunHistory {
     pub(crate) settings: Option<RunSettings>,
     pub(crate) lead: Vec<AgentEvent>,
     subagents: BTreeMap<DelegationId, Vec<AgentEvent>>,
+    gate: BTreeMap<DelegationId, AtTheGate>,
+    /// The last sign of life of whoever worked on it.
+    last_at: Option<Timestamp>,
+}
+
+/// What a delegation had of the gate for subagents.
+#[derive(Debug, Clone, Copy, Default)]
+struct AtTheGate {
+    spent: Spent,
+    /// The position at which it got its place or its slot.
+    position: u64,
 }
 
 impl ThreadHistory {
@@ -103,6 +118,14 @@ impl ThreadHistory {
 
 impl RunHistory {
     fn take(&mut self, logged: Logged) {
+        self.last_at = Some(logged.recorded_at);
+        if let (Some(id), Event::Delegation(event)) = (logged.scope.delegation_id, &logged.event) {
+            let known = self.gate.entry(id).or_default();
+            known.spent.take(&logged);
+            if !matches!(event, DelegationEvent::Resumed(_)) {
+                known.position = logged.position;
+            }
+        }
         let Logged { scope, event, .. } = logged;
         if let Event::Run(RunEvent::Started(settings)) = &event {
             self.settings = Some(settings.clone());
@@ -126,12 +149,19 @@ impl RunHistory {
     /// The delegations whose result the lead does not have, oldest first.
     pub(crate) fn resumable(&mut self) -> Vec<ResumableDelegation> {
         let mut subagents = std::mem::take(&mut self.subagents);
+        let last_at = self.last_at.unwrap_or_default();
         let delegations = self.state.delegations.iter();
         delegations
-            .map(|(id, (scope, state))| ResumableDelegation {
-                scope: scope.clone(),
-                state: state.clone(),
-                history: subagents.remove(id).unwrap_or_default(),
+            .map(|(id, (scope, state))| {
+                let AtTheGate { spent, position } = self.gate.get(id).copied().unwrap_or_default();
+                ResumableDelegation {
+                    scope: scope.clone(),
+                    state: state.clone(),
+                    history: subagents.remove(id).unwrap_or_default(),
+                    spent: spent.until(last_at),
+                    position,
+                    entry: None,
+                }
             })
             .filter(|one| one.is_undelivered())
             .collect()

@@ -128,17 +128,16 @@ impl Remit {
     /// Starts `remit serve` on this address and waits until it serves.
     pub async fn serve_on(&self, address: &str, more: &[&str]) -> Served {
         let words = [&["serve", "--listen", address], more].concat();
-        let mut child = self.command(&words).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut said = Vec::new();
-        loop {
-            let line = wait::within(HANGS_AFTER, "the server's start", lines.next_line()).await.unwrap();
-            let line = line.unwrap_or_else(|| panic!("the server ended: {said:?}"));
-            if let Some((_, url)) = line.split_once(" on http://").filter(|_| line.starts_with("serving ")) {
-                return Served { url: format!("http://{}", url.trim()), child, said, lines };
-            }
-            said.push(line);
-        }
+        let served = Served::started(self.command(&words).spawn().unwrap()).await;
+        served.unwrap_or_else(|said| panic!("the server ended: {said:?}"))
+    }
+
+    /// Starts `remit serve`, which dies by `kill -9` before its log's commit of this number. `None` when
+    /// it died before it served.
+    pub async fn serve_until_commit(&self, commit: usize) -> Option<Served> {
+        let mut command = self.command(&["serve", "--listen", "127.0.0.1:0"]);
+        command.env("REMIT_CRASH_BEFORE_COMMIT", commit.to_string());
+        Served::started(command.spawn().unwrap()).await.ok()
     }
 }
 
@@ -155,6 +154,26 @@ pub struct Served {
 }
 
 impl Served {
+    /// The server, once it serves; what it said, when it ended before that.
+    async fn started(mut child: Child) -> Result<Self, Vec<String>> {
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut said = Vec::new();
+        loop {
+            let line = wait::within(HANGS_AFTER, "the server's start", lines.next_line()).await.unwrap();
+            let Some(line) = line else { return Err(said) };
+            if let Some((_, url)) = line.split_once(" on http://").filter(|_| line.starts_with("serving ")) {
+                return Ok(Self { url: format!("http://{}", url.trim()), child, said, lines });
+            }
+            said.push(line);
+        }
+    }
+
+    /// Whether the process was killed by `kill -9`; `None` while it runs.
+    pub fn was_killed(&mut self) -> Option<bool> {
+        let status = self.child.try_wait().unwrap()?;
+        Some(std::os::unix::process::ExitStatusExt::signal(&status) == Some(9))
+    }
+
     /// Ends the process without a word, as a crash does.
     pub async fn crash(mut self) {
         self.child.kill().await.unwrap();

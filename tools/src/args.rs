@@ -13,8 +13,8 @@ use projections::Pace;
 
 pub(crate) use self::agents::{AgentsArguments, AgentsOrder};
 pub(crate) use self::log_tools::{
-    BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
-    RebuildArguments, ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
+    BackupArguments, Bench, BenchAgents, BenchAppend, BenchArguments, DoctorArguments, ExportArguments,
+    ImportArguments, RebuildArguments, ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
 };
 pub(crate) use self::views::{CapsArguments, MessagesArguments, ReceiptsArguments, UsageArguments};
 
@@ -110,8 +110,10 @@ pub(crate) enum Command {
     Restore(RestoreArguments),
     /// Make views again from the log while they answer, or check that they are what the log says
     Rebuild(RebuildArguments),
-    /// Measure the log on this machine
+    /// Measure the log and agents at work on this machine
     Bench(BenchArguments),
+    /// Cancel a run, all its delegations or one of them, on a running server
+    Cancel(CancelArguments),
     /// Erase a thread, a run or all threads of an owner for good
     Erase(EraseArguments),
 }
@@ -273,6 +275,26 @@ pub(crate) struct BlobArguments {
     /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// `remit cancel`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  remit cancel --server http://127.0.0.1:8700\n  remit cancel call_2 --server \
+                        http://127.0.0.1:8700\n  remit cancel --delegations --run 0193a1b2 --server http://127.0.0.1:8700\n\n\
+                        A lead whose delegation is cancelled is told so and goes on. What a cancelled run had delegated \
+                        is cancelled with it."
+)]
+pub(crate) struct CancelArguments {
+    /// Which thread and run [default: the newest run]
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// One delegation instead of the run.
+    #[command(flatten)]
+    pub(crate) task: OptionalTask,
+    /// All delegations of the run instead of the run
+    #[arg(long, conflicts_with_all = ["task", "task_id"])]
+    pub(crate) delegations: bool,
 }
 
 /// `remit erase`.

@@ -4,6 +4,7 @@ mod agents;
 mod backup;
 mod bench;
 mod blob;
+mod cancel;
 mod caps;
 mod card;
 mod card_replay;
@@ -56,6 +57,7 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Backup(arguments) => backup::backup(context, arguments).await,
         Command::Restore(arguments) => restore::restore(context, arguments).await,
         Command::Rebuild(arguments) => rebuild::rebuild(context, arguments).await,
+        Command::Cancel(arguments) => cancel::cancel(context, &arguments).await,
         Command::Bench(arguments) => bench::bench(context, &arguments).await,
         Command::Erase(arguments) => erase::erase(context, arguments).await,
     }

@@ -1,6 +1,9 @@
 //! How a log is opened: one place for the server and every command, so that none of them forgets the
 //! key or the masking of secrets.
 
+#[cfg(debug_assertions)]
+mod crash_point;
+
 use std::{ffi::OsString, sync::Arc};
 
 use anyhow::Context as _;
@@ -15,7 +18,10 @@ pub(crate) fn options_of(config: &Config) -> anyhow::Result<Options> {
     let master_key = master_key(&config.log.master_key, |name| std::env::var_os(name))?;
     let redactor = Redactor::new(&config.redaction).context("could not use the redaction settings")?;
     let on_migrating = Some(migration::told(config.log.path.clone()));
-    Ok(Options { master_key, redactor: Some(Arc::new(redactor)), on_migrating, ..Options::default() })
+    let options = Options { master_key, redactor: Some(Arc::new(redactor)), on_migrating, ..Options::default() };
+    #[cfg(debug_assertions)]
+    let options = crash_point::armed(options);
+    Ok(options)
 }
 
 /// A file is read by the log itself, each time that it is opened.

@@ -1,10 +1,13 @@
 //! The card.
 
+use std::time::Duration;
+
 use contracts::wire::card as wire;
 use domain::{
     card::Card,
     event::{Cap, CapturedCall, Step, StepBody},
 };
+use runtime::QueuePlace;
 
 use crate::convert::{cap, delegation, evidence, usage};
 
@@ -16,6 +19,8 @@ pub(crate) fn to_wire(card: Card) -> wire::Card {
         task_id: entry.task_id.to_string(),
         delegation_id: entry.delegation_id.to_string(),
         status: delegation::status(entry.status),
+        queue_place: None,
+        estimated_wait_seconds: None,
         description: entry.description,
         prompt: Some(head.prompt).filter(|prompt| !prompt.is_empty()),
         subagent_type: entry.subagent_type,
@@ -33,6 +38,17 @@ pub(crate) fn to_wire(card: Card) -> wire::Card {
         stop_reason: entry.stop_reason.map(delegation::stop_reason),
         seq: entry.last_seq,
     }
+}
+
+/// The card of a delegation that waits in the queue of this server.
+pub(crate) fn in_queue(card: wire::Card, place: QueuePlace) -> wire::Card {
+    let estimated_wait_seconds = place.estimated_wait.map(whole_seconds);
+    wire::Card { queue_place: Some(place.place), estimated_wait_seconds, ..card }
+}
+
+/// A wait in whole seconds: a begun one counts.
+pub(crate) fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs().saturating_add(u64::from(wait.subsec_nanos() > 0))
 }
 
 fn step(step: Step) -> wire::CardStep {

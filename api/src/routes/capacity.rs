@@ -1,9 +1,9 @@
 //! What is running, and how much may.
 
 use axum::{Json, Router, extract::State, routing::get};
-use contracts::wire::capacity::Capacity;
+use contracts::wire::capacity::{Capacity, QueuePlace};
 
-use crate::{extract::Query, paths, state::Server, streams::STREAMS_MAX};
+use crate::{convert::card::whole_seconds, extract::Query, paths, state::Server, streams::STREAMS_MAX};
 
 pub(crate) fn routes() -> Router<Server> {
     Router::new().route(paths::CAPACITY, get(capacity))
@@ -16,10 +16,20 @@ async fn capacity(State(server): State<Server>, _: Query<()>) -> Json<Capacity> 
         running: capacity.running,
         queued: capacity.queued,
         queue_capacity: capacity.limits.queue_capacity,
+        queue: capacity.queue.into_iter().map(place).collect(),
+        estimated_wait_seconds: capacity.estimated_wait.map(whole_seconds),
         open_streams: count(server.streams.open()),
         max_streams: count(STREAMS_MAX),
         models: server.runtime.models(),
     })
+}
+
+fn place(place: runtime::QueuePlace) -> QueuePlace {
+    QueuePlace {
+        delegation_id: place.delegation_id.to_string(),
+        place: place.place,
+        estimated_wait_seconds: place.estimated_wait.map(whole_seconds),
+    }
 }
 
 fn count(count: usize) -> u32 {

@@ -14,7 +14,7 @@ use runtime::CancelError;
 use crate::{
     convert,
     error::{Answer, ApiError},
-    extract::{Moment, Path, Query, TaskPath},
+    extract::{Moment, Path, Query, RunPath, TaskPath},
     paths,
     reads::At,
     state::Server,
@@ -26,6 +26,7 @@ pub(crate) fn routes() -> Router<Server> {
         .route(paths::TASK_CARD, get(card))
         .route(paths::TASK_RECEIPTS, get(receipts))
         .route(paths::TASK_CANCEL, post(cancel))
+        .route(paths::RUN_TASKS_CANCEL, post(cancel_all))
 }
 
 /// Where the delegation stands and how far it has got: the card without its steps.
@@ -66,6 +67,17 @@ async fn cancel(
     Ok(StatusCode::ACCEPTED)
 }
 
+/// Answers 202. The subagents end as soon as they can; their run goes on, and its lead is told.
+async fn cancel_all(
+    State(server): State<Server>,
+    Path(RunPath { thread_id, run_id }): Path<RunPath>,
+    _: Query<()>,
+) -> Answer<StatusCode> {
+    server.tail(&thread_id)?;
+    server.runtime.cancel_delegations(&thread_id, &run_id).await?;
+    Ok(StatusCode::ACCEPTED)
+}
+
 impl Server {
     async fn card_of(&self, path: TaskPath, moment: Moment) -> Answer<Card> {
         let at = self.at(&path.thread_id, moment).await?;
@@ -91,6 +103,7 @@ impl Server {
         }
     }
 
+    /// A delegation that waits now shows where; earlier moments do not tell.
     fn card_at(&self, path: &TaskPath, at: At) -> Answer<Card> {
         let (ours, theirs) = (projections::TaskRef::DelegationId, projections::TaskRef::TaskId);
         for task in domain::task_ref::meanings(&path.task_id, ours, theirs) {
@@ -101,7 +114,13 @@ impl Server {
                 }
             };
             if let Some(card) = found {
-                return Ok(convert::card::to_wire(card));
+                let waits =
+                    matches!(at, At::Now).then(|| self.runtime.queue_place(card.head.entry.delegation_id));
+                let card = convert::card::to_wire(card);
+                return Ok(match waits.flatten() {
+                    Some(place) => convert::card::in_queue(card, place),
+                    None => card,
+                });
             }
         }
         Err(ApiError::no_task(path.task_id.as_str()))

@@ -2,6 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
+/// A delegation's place in the queue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueuePlace {
+    /// Our id of the delegation.
+    pub delegation_id: String,
+    /// Its place now, from 1.
+    pub place: u32,
+    /// How long it will wait, in seconds, judged by what ended last; null while nothing has.
+    pub estimated_wait_seconds: Option<u64>,
+}
+
 /// How full the server is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
@@ -13,6 +24,11 @@ pub struct Capacity {
     pub queued: u32,
     /// Delegations that may wait at once.
     pub queue_capacity: u32,
+    /// Who waits, the next one first.
+    pub queue: Vec<QueuePlace>,
+    /// How long whoever asks now would wait, in seconds, judged by what ended last; null while nothing
+    /// has.
+    pub estimated_wait_seconds: Option<u64>,
     /// Event streams that are open now.
     pub open_streams: u32,
     /// Event streams that may be open at once.

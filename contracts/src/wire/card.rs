@@ -18,6 +18,12 @@ pub struct Card {
     pub delegation_id: String,
     /// Where it stands.
     pub status: DelegationStatus,
+    /// Its place in the queue now, from 1; absent unless it waits in this server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_place: Option<u32>,
+    /// How long it will wait for its slot, in seconds; absent while nothing tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimated_wait_seconds: Option<u64>,
     /// What the lead calls it.
     pub description: String,
     /// What the subagent was told.

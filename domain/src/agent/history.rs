@@ -72,7 +72,10 @@ impl AgentEvent {
                 | ModelEvent::AnswerCut(_),
             )
             | Event::Delegation(
-                DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_),
+                DelegationEvent::Queued(_)
+                | DelegationEvent::Admitted(_)
+                | DelegationEvent::Resumed(_)
+                | DelegationEvent::Delivered(_),
             )
             | Event::Thread(_)
             | Event::Subagent(_)

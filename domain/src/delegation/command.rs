@@ -27,6 +27,11 @@ pub enum DelegationCommand {
         /// How long it waited, in milliseconds.
         waited_ms: u64,
     },
+    /// Go on after a restart, in the queue or at work.
+    Resume {
+        /// How much of its limit is used up, in milliseconds.
+        spent_ms: u64,
+    },
     /// Take one message of the subagent, with the evidence of the tool call that it answers.
     Record {
         /// The message, whole.

@@ -60,6 +60,7 @@ impl RunningDelegation {
                 let task_id = self.request.task_id.clone();
                 Ok(vec![Event::Subagent(SubagentEvent::Capped(SubagentCapped { task_id, cap }))])
             }
+            C::Resume { spent_ms } => Ok(vec![super::resumed(&self.request, spent_ms)]),
             C::Compact(compaction) => {
                 let task_id = self.request.task_id.clone();
                 let compaction = SubagentCompaction { task_id, compaction: *compaction };

@@ -20,6 +20,8 @@ family! {
         Queued(DelegationQueued) = "delegation.queued" in Delegation,
         /// It has a slot.
         Admitted(DelegationAdmitted) = "delegation.admitted" in Delegation,
+        /// The server was started again, and it goes on: in the queue or at work.
+        Resumed(DelegationResumed) = "delegation.resumed" in Delegation,
         /// The lead has its answer.
         Delivered(DelegationDelivered) = "delegation.delivered" in Delegation,
     }
@@ -129,6 +131,16 @@ pub struct DelegationAdmitted {
     pub task_id: ToolCallId,
     /// How long it waited, in milliseconds.
     pub waited_ms: u64,
+}
+
+/// The server was started again, and the delegation goes on where it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DelegationResumed {
+    /// The provider's id of the `task` call.
+    pub task_id: ToolCallId,
+    /// How much of its limit is used up, in milliseconds: of the wait for a slot while it is in the
+    /// queue, of its own time once it is at work. The time in which no server was there is not counted.
+    pub spent_ms: u64,
 }
 
 /// The lead has its answer.

@@ -64,7 +64,7 @@ pub(crate) async fn open(recorder: &Recorder, call: &ToolCall) -> Result<(Vec<Ev
         Ok(request) => request,
         Err(refusal) => return refuse(recorder, call, scope, refusal).await,
     };
-    let entry = recorder.context.services.admission.enter();
+    let entry = enter(&recorder.context, &scope);
     if matches!(entry, Entry::Full) {
         return refuse(recorder, call, scope, queue_full()).await;
     }
@@ -75,8 +75,14 @@ pub(crate) async fn open(recorder: &Recorder, call: &ToolCall) -> Result<(Vec<Ev
         let queued = DelegationCommand::Queue { place: waiting.place() };
         recorded.extend(decide(recorder, &scope, queued).await?);
     }
-    let work = Work { scope, request, listed, start: Start::Enter(entry), history: Vec::new() };
+    let start_at = Start::Enter { entry, spent: Duration::ZERO };
+    let work = Work { scope, request, listed, start: start_at, history: Vec::new() };
     Ok((recorded, start(recorder, call, work)))
+}
+
+/// Every delegation that may be worked on has an id of ours.
+fn enter(context: &RunContext, scope: &Scope) -> Entry {
+    scope.delegation_id.map_or(Entry::Full, |id| context.services.admission.enter(id))
 }
 
 fn start(recorder: &Recorder, call: &ToolCall, work: Work) -> Opened {
@@ -90,13 +96,16 @@ fn start(recorder: &Recorder, call: &ToolCall, work: Work) -> Opened {
 /// to use its time, so the longest wait comes on top.
 fn patience(context: &RunContext, work: &Work) -> Duration {
     let at_work = Duration::from_secs(work.request.timeout_seconds.saturating_add(POLLING_GRACE_SECONDS));
+    let in_queue = context.services.queue_timeout;
     match &work.start {
-        Start::Enter(Entry::Waiting(_)) | Start::GoOn(Entry::Waiting(_)) => {
-            at_work.saturating_add(context.services.queue_timeout)
+        Start::Enter { entry: Entry::Waiting(_), spent } => {
+            at_work.saturating_add(in_queue.saturating_sub(*spent))
         }
-        Start::Enter(Entry::Admitted(_) | Entry::Full)
-        | Start::GoOn(Entry::Admitted(_) | Entry::Full)
-        | Start::Over(_) => at_work,
+        Start::GoOn { entry: Entry::Waiting(_), spent } => {
+            at_work.saturating_sub(*spent).saturating_add(in_queue)
+        }
+        Start::GoOn { entry: Entry::Admitted(_) | Entry::Full, spent } => at_work.saturating_sub(*spent),
+        Start::Enter { entry: Entry::Admitted(_) | Entry::Full, .. } | Start::Over(_) => at_work,
     }
 }
 

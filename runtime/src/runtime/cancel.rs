@@ -49,6 +49,22 @@ impl Runtime {
         Ok(())
     }
 
+    /// Stops all delegations of a run that are open, and nothing else: its lead is told, and goes on.
+    pub async fn cancel_delegations(&self, thread_id: &ThreadId, run_id: &RunId) -> Result<(), CancelError> {
+        let Some(context) = self.live(thread_id, run_id) else {
+            return Err(CancelError::AlreadyEnded(self.recorded(thread_id, run_id).await?));
+        };
+        // Out of the list first: stopping wakes others, who may want it.
+        let stops: Vec<StopSignal> = {
+            let live = context.live.lock().unwrap_or_else(PoisonError::into_inner);
+            live.values().map(|(_, stop)| stop.clone()).collect()
+        };
+        for stop in stops {
+            stop.stop(StopCause::Cancelled(CancelReason::CancelledByUser));
+        }
+        Ok(())
+    }
+
     /// Why a delegation that nobody works on cannot be cancelled.
     async fn not_live(
         &self,

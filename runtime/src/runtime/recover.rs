@@ -1,11 +1,14 @@
 //! Going on with the runs that a crash or a shutdown left without an end, or ending them.
 
 use domain::{
+    delegation::Delegation,
     event::{RunStopReason, Scope},
     ids::{RunId, ThreadId, UserId},
     run::{Run, RunCommand, RunEnding},
 };
 use eventlog::StreamId;
+use tokio::sync::OwnedMutexGuard;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::{
     Runtime,
@@ -14,6 +17,7 @@ use super::{
 use crate::{
     config::Recovery,
     request::{HistoryError, RecoverError, StartRunError},
+    run_context::ResumableDelegation,
     run_owner::{self, Decision, Record, RecordError},
     thread_history::{RunHistory, ThreadHistory},
 };
@@ -21,20 +25,31 @@ use crate::{
 /// Streams that are listed at once while unfinished runs are looked for.
 const STREAMS_PAGE: usize = 256;
 
+/// A thread with runs that have no end.
+struct Unfinished {
+    thread_id: ThreadId,
+    history: ThreadHistory,
+    runs: Vec<(RunId, RunHistory, Vec<ResumableDelegation>)>,
+    /// A shutdown waits for it, and so for the runs that it starts.
+    among_the_runs: TaskTrackerToken,
+    /// Nobody else starts a run on the thread meanwhile.
+    one_at_a_time: OwnedMutexGuard<()>,
+}
+
 impl Runtime {
     /// Destroys again what an older copy of the keys has brought back, and carries on the erasures
     /// that were cut off; then goes on with every run that has no end, or
     /// ends it where the configuration says so. Gives the runs that go on.
     pub async fn recover(&self, recovery: Recovery) -> Result<Vec<(ThreadId, RunId)>, RecoverError> {
         self.resume_erasures().await?;
-        let (mut resumed, mut after) = (Vec::new(), None::<StreamId>);
+        let (mut unfinished, mut after) = (Vec::new(), None::<StreamId>);
         loop {
             let page = self.services.log.streams(after.as_ref(), STREAMS_PAGE)?;
-            let Some(last) = page.last() else { return Ok(resumed) };
+            let Some(last) = page.last() else { break };
             after = Some(last.stream.clone());
             for thread_id in page.iter().filter_map(|summary| summary.stream.thread_id()) {
-                match self.recover_thread(thread_id, recovery).await {
-                    Ok(runs) => resumed.extend(runs),
+                match self.unfinished(thread_id).await {
+                    Ok(found) => unfinished.extend(found),
                     // One thread that cannot be read does not keep the others from going on.
                     Err(error) => {
                         tracing::error!(%thread_id, error = &error as &dyn std::error::Error, "a thread's runs cannot go on")
@@ -42,40 +57,69 @@ impl Runtime {
                 }
             }
         }
+        if recovery == Recovery::Resume {
+            self.take_places(&mut unfinished);
+        }
+        let mut resumed = Vec::new();
+        for thread in unfinished {
+            resumed.extend(self.go_on(thread, recovery).await);
+        }
+        Ok(resumed)
     }
 
-    async fn recover_thread(
-        &self,
-        thread_id: &ThreadId,
-        recovery: Recovery,
-    ) -> Result<Vec<(ThreadId, RunId)>, HistoryError> {
-        // A shutdown waits for it, and so for the runs that it starts.
-        let _among_the_runs = self.runs.token();
-        let _one_at_a_time = self.starting.lock(thread_id).await;
+    /// What the thread has to go on with.
+    async fn unfinished(&self, thread_id: &ThreadId) -> Result<Option<Unfinished>, HistoryError> {
+        let among_the_runs = self.runs.token();
+        let one_at_a_time = self.starting.lock(thread_id).await;
         if self.stop.cause().is_some() {
-            return Ok(Vec::new());
+            return Ok(None);
         }
-        let Some(mut history) = self.history(thread_id).await? else { return Ok(Vec::new()) };
+        let Some(mut history) = self.history(thread_id).await? else { return Ok(None) };
+        let open = std::mem::take(&mut history.open).into_iter();
+        let open = open.filter(|(run_id, _)| self.live(thread_id, run_id).is_none());
+        let runs: Vec<_> = open
+            .map(|(run_id, mut run)| {
+                let resumable = run.resumable();
+                (run_id, run, resumable)
+            })
+            .collect();
+        let thread_id = thread_id.clone();
+        let found = Unfinished { thread_id, history, runs, among_the_runs, one_at_a_time };
+        Ok((!found.runs.is_empty()).then_some(found))
+    }
+
+    /// Slots and places are taken again in the order in which they were got, those who were at work
+    /// first, whatever threads they are of and before anybody goes on.
+    fn take_places(&self, unfinished: &mut [Unfinished]) {
+        let runs = unfinished.iter_mut().flat_map(|thread| &mut thread.runs);
+        let delegations = runs.flat_map(|(_, _, resumable)| resumable);
+        let mut open: Vec<_> = delegations.filter(|one| one.state.is_open()).collect();
+        open.sort_by_key(|one| (matches!(one.state, Delegation::Waiting { .. }), one.position));
+        for one in open {
+            one.entry = one.scope.delegation_id.map(|id| self.services.admission.enter_again(id));
+        }
+    }
+
+    /// Goes on with the thread's runs, or ends them. Gives those that go on.
+    async fn go_on(&self, thread: Unfinished, recovery: Recovery) -> Vec<(ThreadId, RunId)> {
+        let Unfinished { thread_id, history, runs, among_the_runs: _held, one_at_a_time: _locked } = thread;
         let mut resumed = Vec::new();
-        for (run_id, run) in std::mem::take(&mut history.open) {
-            if self.live(thread_id, &run_id).is_some() {
-                continue;
-            }
+        for (run_id, run, resumable) in runs {
             match recovery {
-                Recovery::Resume => match self.resume(thread_id, &history, run) {
+                Recovery::Resume => match self.resume(&thread_id, &history, run, resumable) {
                     Ok(()) => resumed.push((thread_id.clone(), run_id)),
                     Err(error) => {
                         tracing::error!(%thread_id, %run_id, error = &error as &dyn std::error::Error, "a run cannot go on")
                     }
                 },
                 Recovery::Fail => {
-                    if let Err(error) = self.end_orphan(thread_id, &history, &run_id, run).await {
+                    if let Err(error) = self.end_orphan(&thread_id, &history, &run_id, run).await {
                         tracing::error!(%thread_id, %run_id, error = &error as &dyn std::error::Error, "an interrupted run has no recorded end");
                     }
                 }
             }
         }
-        Ok(resumed)
+        resumed
     }
 
     fn resume(
@@ -83,10 +127,10 @@ impl Runtime {
         thread_id: &ThreadId,
         history: &ThreadHistory,
         mut run: RunHistory,
+        resumable: Vec<ResumableDelegation>,
     ) -> Result<(), StartRunError> {
         // Only what began with settings is open.
         let Some(settings) = run.settings.take() else { return Ok(()) };
-        let resumable = run.resumable();
         let is_begun = matches!(&run.state.run, Run::Open(open) if open.is_begun);
         let owner = history.owner.clone().unwrap_or_else(UserId::unowned);
         let beginning = Beginning { settings, state: run.state, owner, resumable };

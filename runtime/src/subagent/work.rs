@@ -24,9 +24,13 @@ use crate::{
 };
 
 impl Subagent {
-    /// Works under the time limit. The slot is given back after the end is recorded.
-    pub(super) async fn run(&self, slot: Slot, agent: Agent) -> Result<Ended, RecordError> {
+    /// Works under what is left of the time limit. The slot is given back after the end is recorded.
+    pub(super) async fn run(&self, slot: Slot, spent: Duration, agent: Agent) -> Result<Ended, RecordError> {
         let _slot = slot;
+        let limit = Duration::from_secs(self.request.timeout_seconds).saturating_sub(spent);
+        if limit.is_zero() {
+            return self.timed_out(&agent).await;
+        }
         let model = match self.context.services.models.get(&self.request.model_name) {
             Ok(model) => model,
             Err(unknown) => {
@@ -45,15 +49,11 @@ impl Subagent {
                 .listed_in(self.context.tool_work.clone())
                 .keeping(self.context.output_keeper()),
         };
-        let limit = Duration::from_secs(self.request.timeout_seconds);
         let worked = tokio::select! {
             biased;
             () = self.stop.stopped() => None,
             worked = AssertUnwindSafe(self.drive(&mut agent_loop)).catch_unwind() => Some(worked),
-            () = tokio::time::sleep(limit) => {
-                let error = format!("Execution timed out after {} seconds", self.request.timeout_seconds);
-                return self.end(DelegationEnding::TimedOut { error }, &agent_loop.agent).await;
-            }
+            () = tokio::time::sleep(limit) => return self.timed_out(&agent_loop.agent).await,
         };
         match worked {
             None => self.stopped(&agent_loop.agent).await,
@@ -65,6 +65,11 @@ impl Subagent {
                 self.end(DelegationEnding::Failed { error, stop_reason: None }, &agent_loop.agent).await
             }
         }
+    }
+
+    async fn timed_out(&self, agent: &Agent) -> Result<Ended, RecordError> {
+        let error = format!("Execution timed out after {} seconds", self.request.timeout_seconds);
+        self.end(DelegationEnding::TimedOut { error }, agent).await
     }
 
     async fn drive(&self, agent_loop: &mut AgentLoop) -> Result<Conclusion, RecordError> {

@@ -129,10 +129,15 @@ pub(crate) fn request(text: &str) -> RunRequest {
     RunRequest::saying(vec![HumanMessage { content: text.to_owned(), id: None }])
 }
 
-/// Everything in the log, in order.
+/// Everything in the log, in order. A page is bounded by bytes, too.
 pub(crate) fn facts_of(log: &EventLog) -> Vec<Logged> {
-    let recorded = log.read_all(Position::ZERO, ALL).unwrap();
-    recorded.iter().map(|event| eventlog::decode(event).unwrap()).collect()
+    let (mut facts, mut after) = (Vec::new(), Position::ZERO);
+    loop {
+        let page = log.read_all(after, ALL).unwrap();
+        let Some(last) = page.last() else { return facts };
+        after = last.position;
+        facts.extend(page.iter().map(|event| eventlog::decode(event).unwrap()));
+    }
 }
 
 impl World {

@@ -248,6 +248,8 @@ pub(crate) enum Bench {
     Replay(BenchLog),
     /// Making all views from a log of agents at work
     Rebuild(BenchLog),
+    /// Agents at work: what Remit takes of a turn, beside the model and the tool
+    Agents(BenchAgents),
 }
 
 /// `remit bench append`.
@@ -265,6 +267,26 @@ pub(crate) struct BenchAppend {
     /// Content and metadata of one event
     #[arg(long, value_name = "BYTES", default_value_t = 1_024)]
     pub(crate) event_bytes: u32,
+}
+
+/// `remit bench agents`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchAgents {
+    /// Leads that work at once
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) runs: u32,
+    /// What each of them delegates
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=50))]
+    pub(crate) delegations: u32,
+    /// Model calls of each subagent
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(2..=25))]
+    pub(crate) turns: u32,
+    /// Subagents that work at once
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub(crate) max_running: u32,
+    /// How long the model takes for a reply, in milliseconds
+    #[arg(long, value_name = "MS", default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=60_000))]
+    pub(crate) model_ms: u64,
 }
 
 /// `remit bench read` and `remit bench replay`.

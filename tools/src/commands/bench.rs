@@ -7,15 +7,16 @@ use std::{
 
 use anyhow::Context as _;
 use eventlog::bench::{self, AppendLoad, AppendReport, BenchError, ReadReport, ReplayReport};
+use runtime::bench::AgentsLoad;
 
 use crate::{
-    args::{Bench, BenchAppend, BenchArguments},
+    args::{Bench, BenchAgents, BenchAppend, BenchArguments},
     context::Context,
     failure::{Exit, Failure},
     render::{self, bench::ReadRecord},
 };
 
-/// Measures the log on the disk at hand.
+/// Measures the log, and agents at work on it, on the disk at hand.
 pub(super) async fn bench(context: &Context, arguments: &BenchArguments) -> anyhow::Result<Exit> {
     context.here_only("bench")?;
     let folder = Scratch::new(context.global.data.as_deref());
@@ -67,8 +68,30 @@ pub(super) async fn bench(context: &Context, arguments: &BenchArguments) -> anyh
                 output.text(&render::bench::rebuild(output.screen, &report))?;
             }
         }
+        Bench::Agents(agents) => {
+            let load = agents_load(agents);
+            let count = u64::from(load.runs) * u64::from(load.delegations_per_run);
+            output.note(&format!("letting {} runs delegate {count} times", load.runs));
+            let measured = runtime::bench::agents(&folder.0, load).await;
+            let report = measured.context("could not measure")?;
+            if output.json {
+                output.value(&report)?;
+            } else {
+                output.text(&render::bench::agents(output.screen, &report))?;
+            }
+        }
     }
     Ok(Exit::Done)
+}
+
+const fn agents_load(arguments: &BenchAgents) -> AgentsLoad {
+    AgentsLoad {
+        runs: arguments.runs,
+        delegations_per_run: arguments.delegations,
+        turns_per_delegation: arguments.turns,
+        max_running: arguments.max_running,
+        model_ms: arguments.model_ms,
+    }
 }
 
 fn load(arguments: &BenchAppend) -> AppendLoad {

@@ -2,6 +2,7 @@
 
 use eventlog::bench::{AppendReport, Latency, Rate, ReadReport, ReplayReport};
 use projections::bench::{RebuildReport, Speed};
+use runtime::bench::AgentsReport;
 use serde::Serialize;
 
 use super::{
@@ -126,6 +127,34 @@ pub(crate) fn rebuild(screen: Screen, report: &RebuildReport) -> String {
     named(screen, &rows)
 }
 
+/// Agents at work.
+pub(crate) fn agents(screen: Screen, report: &AgentsReport) -> String {
+    let AgentsReport { delegations, turns, overhead_per_turn_us: overhead, load, .. } = report;
+    let work = format!(
+        "{}, {} turns, {} events in {:.1} s",
+        units::counted(*delegations, "delegation", "delegations"),
+        units::grouped(*turns),
+        units::grouped(report.events),
+        report.seconds
+    );
+    let rows = [
+        ("WORK", work),
+        ("OVERHEAD", format!("{} per turn (p50), {} (p99)", micros(overhead.p50), micros(overhead.p99))),
+        ("PROCESSOR", format!("{} per turn, all of it", micros(report.cpu_us_per_turn))),
+        ("MEMORY", format!("{:.0} MiB at most", report.peak_rss_mib)),
+        (
+            "LOAD",
+            format!(
+                "{}, {} at work at once, a model that takes {} ms",
+                units::counted(u64::from(load.runs), "run", "runs"),
+                load.max_running,
+                load.model_ms
+            ),
+        ),
+    ];
+    named(screen, &rows)
+}
+
 fn whole(number: f64) -> String {
     units::grouped(number.round() as u64)
 }
@@ -140,6 +169,7 @@ mod tests {
     use std::time::Duration;
 
     use eventlog::bench::AppendLoad;
+    use runtime::bench::{AgentsLoad, Overhead};
 
     use super::*;
 
@@ -185,6 +215,31 @@ mod tests {
     fn programs_get_the_names_that_they_rely_on() {
         insta::assert_json_snapshot!("append_json", append_report());
         insta::assert_json_snapshot!("read_json", ReadRecord::new(&read_report()));
+    }
+
+    fn agents_report() -> AgentsReport {
+        AgentsReport {
+            delegations: 1_000,
+            turns: 4_200,
+            overhead_per_turn_us: Overhead { p50: 812.4, p99: 4_321.0 },
+            peak_rss_mib: 112.5,
+            cpu_us_per_turn: 190.4,
+            events: 31_700,
+            seconds: 3.21,
+            load: AgentsLoad {
+                runs: 100,
+                delegations_per_run: 10,
+                turns_per_delegation: 4,
+                max_running: 64,
+                model_ms: 5,
+            },
+        }
+    }
+
+    #[test]
+    fn agents_are_described() {
+        insta::assert_snapshot!(agents(Screen::plain(Some(100)), &agents_report()));
+        insta::assert_json_snapshot!("agents_json", agents_report());
     }
 
     #[test]

@@ -61,7 +61,7 @@ fn facts(screen: Screen, card: &Card) -> String {
         ("task", Cell::new(&card.task_id)),
         ("delegation", Cell::new(&card.delegation_id)),
         ("type", Cell::new(&card.subagent_type)),
-        ("status", Cell::toned(state, tone)),
+        ("status", Cell::toned(with_place(state, card), tone)),
         ("model", Cell::optional(card.model_name.as_deref())),
         ("used", Cell::new(used)),
         ("as of", Cell::new(format!("seq {}", card.seq))),
@@ -71,6 +71,17 @@ fn facts(screen: Screen, card: &Card) -> String {
         &FACTS,
         rows.into_iter().map(|(name, cell)| vec![Cell::toned(name, Tone::Dim), cell]).collect(),
     )
+}
+
+/// The status, with the place in the queue where there is one.
+fn with_place(state: String, card: &Card) -> String {
+    let Some(place) = card.queue_place else { return state };
+    match card.estimated_wait_seconds {
+        Some(seconds) => {
+            format!("{state}, place {place}, about {}", units::duration(seconds.saturating_mul(1_000)))
+        }
+        None => format!("{state}, place {place}"),
+    }
 }
 
 /// Tokens, or why there are none (facts §11.3).
@@ -215,6 +226,8 @@ mod tests {
             result: None,
             error: Some("bash is not available".into()),
             status: DelegationStatus::Refused,
+            queue_place: None,
+            estimated_wait_seconds: None,
             ..samples::card()
         };
         insta::assert_snapshot!(super::card(Screen::plain(Some(80)), &bare));

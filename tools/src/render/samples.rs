@@ -225,6 +225,8 @@ pub(crate) fn card() -> Card {
         task_id: "call_1".into(),
         delegation_id: "0193a1b2-c3d4-7000-8000-000000000006".into(),
         status: DelegationStatus::Completed,
+        queue_place: None,
+        estimated_wait_seconds: None,
         description: "Survey the files".into(),
         prompt: Some("List what is there.\nThen read the largest file.".into()),
         subagent_type: "general-purpose".into(),

@@ -163,6 +163,23 @@ impl Server {
         self.send(Method::POST, &path, &[], None::<&()>).await.map(drop)
     }
 
+    /// Cancels all delegations of a run.
+    pub(crate) async fn cancel_delegations(&self, thread_id: &str, run_id: &str) -> anyhow::Result<()> {
+        let path = ["threads", thread_id, "runs", run_id, "delegations", "cancel"];
+        self.send(Method::POST, &path, &[], None::<&()>).await.map(drop)
+    }
+
+    /// Cancels one delegation.
+    pub(crate) async fn cancel_delegation(
+        &self,
+        thread_id: &str,
+        run_id: &str,
+        task: &str,
+    ) -> anyhow::Result<()> {
+        let path = ["threads", thread_id, "runs", run_id, "tasks", task, "cancel"];
+        self.send(Method::POST, &path, &[], None::<&()>).await.map(drop)
+    }
+
     /// Erases a thread or one run of it, and waits until nothing of it is left.
     pub(crate) async fn erase(&self, thread_id: &str, run_id: Option<&str>) -> anyhow::Result<Erased> {
         let path = match run_id {

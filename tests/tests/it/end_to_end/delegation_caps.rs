@@ -135,3 +135,18 @@ async fn children_do_not_delegate() {
     }
     stub.assert_strict();
 }
+
+// Field report 3: a run that the command itself works on has the same cap as one over HTTP.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_of_the_command_has_the_same_cap() {
+    let stub = StubModel::start(asking(1, 5)).await;
+    let remit = super::remit();
+    let model = format!("{{name: stub, provider: openai, base_url: \"{}\", api_key: k}}", stub.base_url());
+    remit.write("remit.yaml", &format!("models: [{model}]\nsubagents: {{max_total_per_run: 2}}\n"));
+    remit.run(&["run", "delegate"]).await.exited(0);
+    let ledger = remit.run(&["ledger", "--json"]).await.exited(0).json();
+    let statuses: Vec<_> = ledger.as_array().unwrap().iter().map(|row| text(row, "status")).collect();
+    let count = |wanted| statuses.iter().filter(|status| **status == wanted).count();
+    assert_eq!((count("completed"), count("refused"), statuses.len()), (2, 3, 5), "{statuses:?}");
+    stub.assert_strict();
+}
