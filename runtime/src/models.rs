@@ -9,20 +9,26 @@ use domain::{
 };
 use futures::future::BoxFuture;
 
+mod answer;
 mod classify;
 pub mod configured;
+mod conversation;
+mod dialect;
 pub mod error;
+mod fault;
+mod http;
 pub mod offline;
-pub mod openai;
+mod openai;
+mod refusal;
 pub mod retry;
 pub mod settings;
 pub mod sse;
+mod torn;
 
 pub use configured::{Models, UnknownModel};
 pub use domain::tool_spec::ToolSpec;
 pub use error::{ModelError, ModelErrorKind};
 pub use offline::OfflineModel;
-pub use openai::OpenAiModel;
 pub use retry::{GaveUp, Pauses, Retries, RetryNotice, RetryPolicy, call_with_retries};
 pub use settings::{ModelSettings, Provider, Secret, SettingsError};
 

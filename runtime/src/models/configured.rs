@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    ChatModel, ModelSettings, OfflineModel, OpenAiModel, Provider, Secret, SettingsError,
+    ChatModel, ModelSettings, OfflineModel, Provider, Secret, SettingsError, http::HttpModel, openai::OpenAi,
     settings::SettingsError::UnknownDefault,
 };
 
@@ -95,7 +95,7 @@ fn build(
     match settings.provider {
         Provider::Openai => {
             let api_key = resolve(settings, environment)?;
-            Ok(Arc::new(OpenAiModel::new(settings, api_key)?))
+            Ok(Arc::new(HttpModel::new(&OpenAi, settings, api_key)?))
         }
         Provider::Offline => Ok(Arc::new(OfflineModel::from_settings(settings)?)),
         Provider::Anthropic | Provider::Gemini => {

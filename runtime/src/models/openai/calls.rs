@@ -12,7 +12,7 @@ use domain::{
 };
 use serde_json::{Map, Value};
 
-use super::torn;
+use crate::models::torn;
 
 /// What every call costs against a reply's bound, however little it says.
 const CALL_BYTES: usize = 64;
