@@ -10,6 +10,8 @@ use domain::{
 use futures::future::BoxFuture;
 
 mod answer;
+mod anthropic;
+mod call_id;
 mod classify;
 pub mod configured;
 mod conversation;
@@ -17,6 +19,7 @@ mod dialect;
 pub mod error;
 mod fault;
 mod http;
+mod layout;
 pub mod offline;
 mod openai;
 mod refusal;

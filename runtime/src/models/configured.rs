@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    ChatModel, ModelSettings, OfflineModel, Provider, Secret, SettingsError, http::HttpModel, openai::OpenAi,
-    settings::SettingsError::UnknownDefault,
+    ChatModel, ModelSettings, OfflineModel, Provider, Secret, SettingsError, anthropic::Anthropic,
+    dialect::Dialect, http::HttpModel, openai::OpenAi, settings::SettingsError::UnknownDefault,
 };
 
 /// The name of the model that answers when none is configured.
@@ -92,16 +92,18 @@ fn build(
     settings: &ModelSettings,
     environment: Environment<'_>,
 ) -> Result<Arc<dyn ChatModel>, SettingsError> {
-    match settings.provider {
-        Provider::Openai => {
-            let api_key = resolve(settings, environment)?;
-            Ok(Arc::new(HttpModel::new(&OpenAi, settings, api_key)?))
+    let dialect: &'static dyn Dialect = match settings.provider {
+        Provider::Openai => &OpenAi,
+        Provider::Anthropic => &Anthropic,
+        Provider::Gemini => {
+            return Err(SettingsError::NotSupported {
+                model: settings.name.clone(),
+                provider: settings.provider,
+            });
         }
-        Provider::Offline => Ok(Arc::new(OfflineModel::from_settings(settings)?)),
-        Provider::Anthropic | Provider::Gemini => {
-            Err(SettingsError::NotSupported { model: settings.name.clone(), provider: settings.provider })
-        }
-    }
+        Provider::Offline => return Ok(Arc::new(OfflineModel::from_settings(settings)?)),
+    };
+    Ok(Arc::new(HttpModel::new(dialect, settings, resolve(settings, environment)?)?))
 }
 
 fn resolve(settings: &ModelSettings, environment: Environment<'_>) -> Result<Option<Secret>, SettingsError> {

@@ -1,6 +1,6 @@
 //! What providers do differently: where requests go, what is in them, and what answers mean.
 
-use domain::message::AssistantMessage;
+use domain::message::{AssistantMessage, ToolArgs, ToolCall};
 use reqwest::{
     Url,
     header::{HeaderMap, HeaderName},
@@ -14,6 +14,16 @@ use super::{ModelRequest, ModelSettings, Secret, answer::Assemble};
 pub(crate) const OPAQUE_SOURCE_KEY: &str = "opaque_source";
 /// Where a refusal's text is kept; it is shown as the content when there is no other.
 pub(crate) const REFUSAL_KEY: &str = "refusal";
+/// Why the model stopped, in the provider's own word, where ours says less.
+pub(crate) const NATIVE_FINISH_KEY: &str = "native_finish_reason";
+/// The words for why a model stopped that everything behind the adapters knows.
+pub(crate) const FINISH_STOP: &str = "stop";
+pub(crate) const FINISH_CALLS: &str = "tool_calls";
+pub(crate) const FINISH_LENGTH: &str = "length";
+pub(crate) const FINISH_FILTER: &str = "content_filter";
+/// Stands at the end of a conversation that a reply ends: some providers take that for the beginning
+/// of the next one, others refuse it.
+pub(crate) const GO_ON: &str = "(Go on.)";
 /// Stands for a name that a model left out.
 const NAMELESS: &str = "unknown_tool";
 const FUNCTION_NAME_CHARS_MAX: usize = 64;
@@ -71,6 +81,17 @@ pub(crate) trait Dialect: Send + Sync {
 /// Whether a reply's opaque fields are those of this configured model.
 pub(crate) fn is_own(reply: &AssistantMessage, model: &str) -> bool {
     reply.additional_kwargs.get(OPAQUE_SOURCE_KEY).and_then(Value::as_str) == Some(model)
+}
+
+/// A reply that was cut off for its length may have lost the arguments of its last call before they
+/// began, which reads like a call without arguments. Such a call must not run.
+pub(crate) fn doubt_last_call(calls: &mut [ToolCall], finish_reason: Option<&str>) {
+    let is_cut = finish_reason == Some(FINISH_LENGTH);
+    if let Some(last) = calls.last_mut().filter(|_| is_cut)
+        && matches!(&last.args, ToolArgs::Object(args) if args.is_empty())
+    {
+        last.args = ToolArgs::Invalid(String::new());
+    }
 }
 
 /// A tool's name in the alphabet that servers accept.

@@ -32,21 +32,42 @@ pub(crate) enum Fault {
         /// Its beginning.
         snippet: String,
     },
+    /// The provider gave up on the reply for a reason that is no fault of the conversation: asking
+    /// again may help.
+    #[error("the provider gave up on the reply: {reason}")]
+    GaveUp {
+        /// The provider's words.
+        reason: String,
+    },
+    /// The provider wants something of the next request that this adapter does not do.
+    #[error("the reply ended for a reason that is not supported: {reason}")]
+    Unsupported {
+        /// The provider's words, and what to do.
+        reason: String,
+    },
 }
 
 impl Fault {
     pub(crate) fn kind(&self) -> ModelErrorKind {
         match self {
             Self::Provider(refusal) => refusal.kind(),
-            Self::Cut | Self::Empty | Self::NotJson(_) => ModelErrorKind::Transient,
-            Self::TooLarge | Self::NotAReply { .. } => ModelErrorKind::InvalidReply,
+            Self::Cut | Self::Empty | Self::NotJson(_) | Self::GaveUp { .. } => ModelErrorKind::Transient,
+            Self::TooLarge | Self::NotAReply { .. } | Self::Unsupported { .. } => {
+                ModelErrorKind::InvalidReply
+            }
         }
     }
 
     const fn refusal(&self) -> Option<&Refusal> {
         match self {
             Self::Provider(refusal) => Some(refusal),
-            Self::Cut | Self::Empty | Self::TooLarge | Self::NotJson(_) | Self::NotAReply { .. } => None,
+            Self::Cut
+            | Self::Empty
+            | Self::TooLarge
+            | Self::NotJson(_)
+            | Self::NotAReply { .. }
+            | Self::GaveUp { .. }
+            | Self::Unsupported { .. } => None,
         }
     }
 

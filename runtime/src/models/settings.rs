@@ -24,7 +24,7 @@ const NAME_CHARS_MAX: usize = 64;
 pub enum Provider {
     /// Chat Completions, as OpenAI and most local servers speak it.
     Openai,
-    /// Messages. Not supported yet.
+    /// Messages, as Anthropic and some gateways speak it.
     Anthropic,
     /// Generate Content. Not supported yet.
     Gemini,

@@ -14,7 +14,7 @@ use super::{
 use crate::models::{
     Delta, Deltas,
     answer::Assemble,
-    dialect::{OPAQUE_SOURCE_KEY, REFUSAL_KEY},
+    dialect::{OPAQUE_SOURCE_KEY, REFUSAL_KEY, doubt_last_call},
     fault::Fault,
     refusal::{Refusal, is_said},
     torn,
@@ -93,7 +93,8 @@ impl Assemble for Assembler {
             };
             additional_kwargs.insert(field, value);
         }
-        let (tool_calls, extras) = this.calls.finish(this.is_torn);
+        let (mut tool_calls, extras) = this.calls.finish(this.is_torn);
+        doubt_last_call(&mut tool_calls, this.finish_reason.as_deref());
         if !extras.is_empty() {
             additional_kwargs.insert(CALL_EXTRAS_KEY.into(), extras.into());
         }

@@ -85,8 +85,21 @@ fn text_usage_and_headings_are_put_together() {
 fn calls_survive_any_finish_reason() {
     for reason in [json!("tool_calls"), json!("stop"), json!("other"), json!("length"), json!(null), json!(3)]
     {
-        let fragment = json!([{"index": 0, "id": "a", "function": {"name": "ls", "arguments": "{}"}}]);
-        check_calls(&[calls(fragment), finish(reason)], &[call("a", "ls", "{}")]);
+        let fragment = json!([{"index": 0, "id": "a", "function": {"name": "ls", "arguments": "{\"p\":1}"}}]);
+        check_calls(&[calls(fragment), finish(reason)], &[call("a", "ls", "{\"p\":1}")]);
+    }
+}
+
+// Nothing tells it from a call without arguments, and so it does not run.
+#[test]
+fn a_call_that_the_length_cut_before_its_arguments_is_invalid() {
+    for args in [json!(""), json!(null)] {
+        let fragment = json!([
+            {"index": 0, "id": "a", "function": {"name": "ls", "arguments": ""}},
+            {"index": 1, "id": "b", "function": {"name": "ls", "arguments": args}},
+        ]);
+        let cut = ToolCall { args: ToolArgs::Invalid(String::new()), ..call("b", "ls", "") };
+        check_calls(&[calls(fragment), finish(json!("length"))], &[call("a", "ls", ""), cut]);
     }
 }
 
