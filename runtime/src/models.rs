@@ -18,6 +18,7 @@ mod conversation;
 mod dialect;
 pub mod error;
 mod fault;
+mod gemini;
 mod http;
 mod layout;
 pub mod offline;

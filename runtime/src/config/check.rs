@@ -88,7 +88,6 @@ fn model_problem(name: &str, error: SettingsError) -> SettingProblem {
             SettingProblem { key, value: given, allowed: format!("from {min} to {max}") }
         }
         SettingsError::Invalid { .. }
-        | SettingsError::NotSupported { .. }
         | SettingsError::UnsetVariable { .. }
         | SettingsError::UnknownDefault(_)
         | SettingsError::Scenario { .. }

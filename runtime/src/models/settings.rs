@@ -26,7 +26,7 @@ pub enum Provider {
     Openai,
     /// Messages, as Anthropic and some gateways speak it.
     Anthropic,
-    /// Generate Content. Not supported yet.
+    /// Generate Content, as Google speaks it.
     Gemini,
     /// The built-in scenario player, which is not a language model.
     Offline,
@@ -149,16 +149,6 @@ pub enum SettingsError {
         key: String,
         /// What is wrong and what to do.
         problem: String,
-    },
-    /// A provider that is named but not built yet.
-    #[error(
-        "models.{model}.provider: {provider:?} is not supported yet; use openai (any server that speaks Chat Completions) or offline"
-    )]
-    NotSupported {
-        /// The model's name.
-        model: String,
-        /// The provider that was asked for.
-        provider: Provider,
     },
     /// An API key that should come from the environment, which does not have it.
     #[error("models.{model}.api_key: the environment variable {variable} is not set")]

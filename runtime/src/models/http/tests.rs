@@ -14,7 +14,7 @@ use tokio::{
 };
 
 use super::*;
-use crate::models::{AgentTag, Provider, no_deltas, openai::OpenAi};
+use crate::models::{AgentTag, Provider, anthropic::Anthropic, gemini::Gemini, no_deltas, openai::OpenAi};
 
 const STREAM: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\n\
     data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n\
@@ -101,12 +101,16 @@ const SHORT: Duration = Duration::from_millis(80);
 const PATIENT: TimeLimits = TimeLimits { request: LONG, connect: LONG, first_byte: LONG, chunk: LONG };
 
 fn model(url: &str, limits: TimeLimits) -> HttpModel {
+    model_of(&OpenAi, url, limits)
+}
+
+fn model_of(dialect: &'static dyn Dialect, url: &str, limits: TimeLimits) -> HttpModel {
     let settings = ModelSettings {
         base_url: Some(url.to_owned()),
         model: Some("qwen".into()),
         ..ModelSettings::new("local", Provider::Openai)
     };
-    HttpModel::with_limits(&OpenAi, &settings, Some(Secret::new("sk-hidden")), limits).unwrap()
+    HttpModel::with_limits(dialect, &settings, Some(Secret::new("sk-hidden")), limits).unwrap()
 }
 
 async fn ask(model: &HttpModel) -> Result<AssistantMessage, ModelError> {
@@ -195,6 +199,84 @@ async fn refusals_are_sorted_by_words_and_status() {
         assert_shows(&error, &server.url, what);
         assert_eq!((error.kind, error.retry_after.map(|wait| wait.as_millis())), (kind, wait_ms));
         assert_eq!(error.status, status.split(' ').next().and_then(|status| status.parse().ok()));
+    }
+}
+
+const ANTHROPIC_STREAM: &str = "event: message_start\n\
+    data: {\"type\":\"message_start\",\"message\":{\"usage\":{\"input_tokens\":3}}}\n\n\
+    event: ping\ndata: {\"type\":\"ping\"}\n\n\
+    data: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"text_delta\",\"text\":\"Hi\"}}\n\n\
+    data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":1}}\n\n\
+    data: {\"type\":\"message_stop\"}\n\n";
+const GEMINI_STREAM: &str = "data: {\"candidates\":[{\"content\":{\"parts\":[{\"text\":\"Hi\"}]}}]}\n\n\
+    data: {\"candidates\":[{\"finishReason\":\"STOP\"}]}\n\n\
+    data: {\"usageMetadata\":{\"promptTokenCount\":3,\"candidatesTokenCount\":1}}\n\n";
+
+/// Every provider, with a good answer of its.
+const PROVIDERS: [(&dyn Dialect, &str); 3] =
+    [(&OpenAi, STREAM), (&Anthropic, ANTHROPIC_STREAM), (&Gemini, GEMINI_STREAM)];
+
+#[tokio::test]
+async fn every_provider_is_asked_where_and_as_it_wants() {
+    for ((dialect, stream), (path, header)) in PROVIDERS.into_iter().zip([
+        ("/v1/chat/completions", "authorization: Bearer sk-hidden\r\n"),
+        ("/v1/messages", "x-api-key: sk-hidden\r\n"),
+        ("/v1/models/qwen:streamGenerateContent?alt=sse", "x-goog-api-key: sk-hidden\r\n"),
+    ]) {
+        // What follows the reply is its usage, and nobody waits long for the end of the connection.
+        let server = server(open_ended(stream), Then::Close).await;
+        let reply = ask(&model_of(dialect, &server.url, PATIENT)).await.unwrap();
+        assert_eq!((reply.content.as_str(), reply.usage.unwrap().total_tokens), ("Hi", 4), "{path}");
+        let requests = server.requests.lock().unwrap().clone();
+        let [request] = requests.as_slice() else { panic!("{requests:?}") };
+        assert!(request.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{request}");
+        assert!(request.contains(header), "{request}");
+        assert_eq!(request.contains("anthropic-version: 2023-06-01\r\n"), path == "/v1/messages");
+    }
+}
+
+#[tokio::test]
+async fn every_provider_may_leave_the_connection_open_behind_its_reply() {
+    for (dialect, stream) in PROVIDERS {
+        let server = server(open_ended(stream), Then::KeepOpen).await;
+        let limits = TimeLimits { chunk: SHORT, ..PATIENT };
+        assert_eq!(ask(&model_of(dialect, &server.url, limits)).await.unwrap().content, "Hi");
+    }
+}
+
+// The list of adapters' tests: a connection that drops, in the head, in an event and between events.
+#[tokio::test]
+async fn a_connection_that_breaks_before_the_end_is_a_passing_error_with_every_provider() {
+    for (dialect, stream) in PROVIDERS {
+        for end in [0, 1, stream.len() / 3] {
+            let mut answer = http("200 OK", "content-type: text/event-stream\r\n", stream);
+            answer.truncate(answer.len() - stream.len() + end);
+            let server = server(answer, Then::Close).await;
+            let error = ask(&model_of(dialect, &server.url, PATIENT)).await.unwrap_err();
+            assert_eq!(error.kind, ModelErrorKind::Transient, "{end} {error}");
+        }
+    }
+}
+
+// The list of adapters' tests: Retry-After as seconds and as a date, and Google's in the body.
+#[tokio::test]
+async fn every_provider_says_when_to_come_again() {
+    let date = httpdate::fmt_http_date(std::time::SystemTime::now() + Duration::from_secs(90));
+    let anthropic = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
+    let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let google = r#"{"error":{"code":429,"message":"You exceeded your current quota","details":[{"retryDelay":"7s"}]}}"#;
+    for (dialect, _) in PROVIDERS {
+        for (status, header, body, kind, seconds) in [
+            ("429 No", "retry-after: 2\r\n".to_owned(), anthropic, ModelErrorKind::Transient, 2..=2),
+            ("429 No", format!("retry-after: {date}\r\n"), anthropic, ModelErrorKind::Transient, 60..=90),
+            ("529 No", "retry-after: 3\r\n".to_owned(), overloaded, ModelErrorKind::Busy, 3..=3),
+            ("429 No", String::new(), google, ModelErrorKind::Transient, 7..=7),
+        ] {
+            let server = server(http(status, &header, body), Then::Close).await;
+            let error = ask(&model_of(dialect, &server.url, PATIENT)).await.unwrap_err();
+            assert_eq!(error.kind, kind, "{error}");
+            assert!(seconds.contains(&error.retry_after.unwrap().as_secs()), "{error} {header}");
+        }
     }
 }
 

@@ -69,6 +69,19 @@ fn a_signed_block_that_was_masked_is_left_out() {
 }
 
 #[test]
+fn signatures_are_no_secrets() {
+    let signature = "EqQBCgIYAhIkZ8mQ3c1rVx0b9fK2pTq7LwYdN5sUo6HjGaBeCiDkElFmGnHoIpJqKrLsMtNuOvPwQxRy+/Sz==";
+    let mut layout = Layout::default();
+    layout.add_opaque(json!({"type": "thinking", "thinking": "hm", "signature": signature}));
+    layout.add_opaque(json!({"type": "redacted_thinking", "data": signature}));
+    layout.add_call("a", Map::from_iter([("thoughtSignature".to_owned(), signature.into())]));
+    let mut kwargs = Map::new();
+    layout.keep_in(&mut kwargs, "local");
+    let stored = Value::from(kwargs).to_string();
+    assert_eq!(domain::redaction::Redactor::standard().redact_json(&stored), None);
+}
+
+#[test]
 fn without_anything_opaque_there_is_no_layout() {
     let mut layout = Layout::default();
     layout.add_text("x", Map::new());
