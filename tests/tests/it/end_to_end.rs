@@ -19,6 +19,7 @@ mod log_tools;
 mod many_children;
 mod master_key;
 mod model_failures;
+mod providers;
 mod read_side;
 mod rebuilding;
 mod replay_command;
