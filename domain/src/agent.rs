@@ -4,16 +4,22 @@
 //! has just happened, is resumed after a crash, or is replayed to check a recording.
 
 mod conclusion;
+mod conversation;
+mod delegated;
 mod history;
 mod transcript;
 
 use std::collections::BTreeMap;
 
-pub use self::{conclusion::Conclusion, history::AgentEvent};
+pub use self::{
+    conclusion::Conclusion, conversation::Conversation, delegated::DelegatedTask, history::AgentEvent,
+};
 use crate::{
+    compaction::{CompactionPlan, CompactionRules},
     event::{Cap, CapAction, CapAxis, RefusalReason, RunStopReason},
     guard::{GuardLimits, Guarded, Guards, notes},
     message::{AssistantMessage, Message, ToolCall},
+    prompt::{DURABLE_CONTEXT_CONTRACT, durable_context},
     sanitise,
     tool_spec::TASK_TOOL,
 };
@@ -30,6 +36,8 @@ pub enum AgentRole {
 /// What to do next in the world.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Effect {
+    /// Replace the older part of the conversation by a summary, and record what came of it.
+    Compact(Box<CompactionPlan>),
     /// Ask the model, with [`Agent::request`].
     CallModel,
     /// Run these calls of the last reply; their results are recorded in this order.
@@ -52,8 +60,10 @@ pub struct PendingCall {
 pub struct Agent {
     role: AgentRole,
     max_turns: u32,
-    /// The whole conversation, earlier runs of the thread included.
-    messages: Vec<Message>,
+    /// What the framework tells it.
+    system: Vec<String>,
+    /// What was said, in earlier runs of the thread too.
+    conversation: Conversation,
     /// Model calls of this run or delegation.
     turns: u32,
     /// Delegations that this run has requested.
@@ -64,22 +74,29 @@ pub struct Agent {
     /// was.
     dropped: BTreeMap<RefusalReason, u32>,
     caps: Vec<Cap>,
+    compaction: Option<CompactionRules>,
+    /// Whether a compaction was carried out, or failed, since the last reply: it is tried once
+    /// before each.
+    is_compaction_tried: bool,
     guards: Guards,
 }
 
 impl Agent {
     /// An agent at the beginning of a run or delegation. `earlier` is the conversation before it,
     /// of which no guard counts anything.
-    pub fn new(role: AgentRole, max_turns: u32, earlier: Vec<Message>) -> Self {
+    pub fn new(role: AgentRole, max_turns: u32, earlier: Conversation) -> Self {
         Self {
             role,
             max_turns,
-            messages: earlier,
+            system: Vec::new(),
+            conversation: earlier,
             turns: 0,
             delegations: 0,
             started: Vec::new(),
             dropped: BTreeMap::new(),
             caps: Vec::new(),
+            compaction: None,
+            is_compaction_tried: false,
             guards: Guards::default(),
         }
     }
@@ -87,7 +104,7 @@ impl Agent {
     /// The same agent, held to these limits.
     #[must_use]
     pub fn guarded_by(self, limits: GuardLimits) -> Self {
-        Self { guards: Guards::new(limits), ..self }
+        Self { compaction: limits.compaction.clone(), guards: Guards::new(limits), ..self }
     }
 
     /// Takes one recorded fact into the state.
@@ -98,14 +115,24 @@ impl Agent {
                     self.turns += 1;
                     self.started.clear();
                     self.dropped.clear();
+                    self.is_compaction_tried = false;
                 }
                 self.guards.observe(&message);
-                self.messages.push(*message);
+                match *message {
+                    Message::System(system) => self.system.push(system.content),
+                    message @ (Message::Human(_) | Message::Assistant(_) | Message::Tool(_)) => {
+                        self.conversation.say(message);
+                    }
+                }
             }
             AgentEvent::Delegated => self.delegations += 1,
             AgentEvent::ToolStarted(tool_call_id) => self.started.push(tool_call_id),
             AgentEvent::CallDropped(reason) => *self.dropped.entry(reason).or_default() += 1,
             AgentEvent::Capped(cap) => self.caps.push(cap),
+            AgentEvent::Compacted(compaction) => {
+                self.is_compaction_tried = true;
+                self.conversation.compact(&compaction);
+            }
         }
     }
 
@@ -118,7 +145,7 @@ impl Agent {
         if self.is_answered() || self.is_out_of_turns() {
             return Effect::Finish(conclusion::conclude(self));
         }
-        Effect::CallModel
+        self.compaction_plan().map_or(Effect::CallModel, |plan| Effect::Compact(Box::new(plan)))
     }
 
     /// The cap to record before finishing, when the turns are what ended the work.
@@ -134,20 +161,37 @@ impl Agent {
         })
     }
 
-    /// The conversation as the model is to see it: one leading system message, user turns framed,
-    /// results of subagents neutralised.
+    /// The conversation as the model is to see it: one leading system message, which strict
+    /// providers ask for, what a compacted conversation was about, user turns framed, results of
+    /// subagents neutralised.
     pub fn request(&self) -> Vec<Message> {
-        let system = self.messages.iter().filter_map(|message| match message {
-            Message::System(system) => Some(system.content.as_str()),
-            Message::Human(_) | Message::Assistant(_) | Message::Tool(_) => None,
-        });
+        let durable = self.durable_context();
+        let contract = durable.is_some().then(|| DURABLE_CONTEXT_CONTRACT.to_owned());
         let notes = self.dropped.iter().map(|(reason, count)| notes::calls_dropped(*reason, *count));
         let notes = notes.chain(self.guards.notes().iter().cloned());
-        let system: Vec<String> = system.map(str::to_owned).chain(notes).collect();
-        let spoken = self.messages.iter().filter(|message| !matches!(message, Message::System(_)));
-        let spoken = transcript::repaired(spoken.map(shown_to_model).collect());
+        let system: Vec<String> = self.system.iter().cloned().chain(contract).chain(notes).collect();
+        let spoken = self.messages().iter().map(shown_to_model);
+        let spoken = transcript::repaired(spoken.collect());
         let leading = (!system.is_empty()).then(|| Message::system(system.join("\n\n")));
-        leading.into_iter().chain(spoken).collect()
+        leading.into_iter().chain(durable.map(Message::human)).chain(spoken).collect()
+    }
+
+    /// What is to be told again because it no longer stands in the conversation; nothing before
+    /// that is compacted for the first time (chain facts §1.3).
+    fn durable_context(&self) -> Option<String> {
+        let summary = self.conversation.summary()?;
+        let delegated = match self.role {
+            AgentRole::Lead => self.conversation.delegated(),
+            AgentRole::Subagent => &[],
+        };
+        durable_context(Some(summary), delegated)
+    }
+
+    /// What to do about a conversation that is too long, once before each call of the model.
+    fn compaction_plan(&self) -> Option<CompactionPlan> {
+        let rules = self.compaction.as_ref().filter(|_| !self.is_compaction_tried)?;
+        let reported = self.last_reply().and_then(|reply| reply.usage).map(|usage| usage.total_tokens);
+        rules.plan(&self.conversation, reported)
     }
 
     /// A reply that is not yet recorded, after the guards.
@@ -166,8 +210,8 @@ impl Agent {
     }
 
     /// Whether the agent has been told what to do.
-    pub const fn is_briefed(&self) -> bool {
-        !self.messages.is_empty()
+    pub fn is_briefed(&self) -> bool {
+        !self.messages().is_empty()
     }
 
     /// The guards that fired so far.
@@ -194,13 +238,17 @@ impl Agent {
 
     /// The last reply of this run or delegation, if there was one.
     fn last_reply(&self) -> Option<&AssistantMessage> {
-        (self.turns > 0).then(|| self.messages.iter().rev().find_map(Message::as_assistant)).flatten()
+        (self.turns > 0).then(|| self.messages().iter().rev().find_map(Message::as_assistant)).flatten()
     }
 
     /// Whether the last word is a reply that asks for nothing.
     fn is_answered(&self) -> bool {
-        let last = self.messages.last().and_then(Message::as_assistant);
+        let last = self.messages().last().and_then(Message::as_assistant);
         self.turns > 0 && last.is_some_and(|reply| reply.tool_calls.is_empty())
+    }
+
+    fn messages(&self) -> &[Message] {
+        self.conversation.messages()
     }
 
     const fn is_out_of_turns(&self) -> bool {
@@ -212,7 +260,7 @@ impl Agent {
     /// consumed first in, first out (chain facts §2.6).
     fn pending_calls(&self) -> Vec<PendingCall> {
         let Some(reply) = self.last_reply() else { return Vec::new() };
-        let mut answered: Vec<&str> = self.messages.iter().rev().map_while(tool_call_id).collect();
+        let mut answered: Vec<&str> = self.messages().iter().rev().map_while(tool_call_id).collect();
         let mut started: Vec<&str> = self.started.iter().map(String::as_str).collect();
         let is_open = |call: &&ToolCall| !take(&mut answered, &call.id);
         let open: Vec<&ToolCall> = reply.tool_calls.iter().filter(is_open).collect();

@@ -33,6 +33,9 @@ pub struct CardHead {
     pub last_receipt: Option<ReceiptId>,
     /// Guards that fired.
     pub caps: u32,
+    /// How often its history was compacted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compactions: u32,
 }
 
 /// What is only ever added.
@@ -72,6 +75,12 @@ pub struct Card {
     pub caps: Vec<(Cap, Timestamp, u64)>,
 }
 
+/// Rows from before compactions were counted stay as they are.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
+}
+
 impl CardHead {
     /// The head after an event of its delegation. The first ending stands.
     pub fn fold(head: Option<Self>, logged: &Logged) -> Option<Self> {
@@ -100,6 +109,7 @@ impl CardHead {
             steps: 0,
             last_receipt: None,
             caps: 0,
+            compactions: 0,
         }
     }
 
@@ -121,6 +131,9 @@ impl CardHead {
                 self.last_receipt = self.last_receipt.max(Some(receipt.id));
             }
             Event::Subagent(SubagentEvent::Capped(_)) => self.caps += 1,
+            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+                self.compactions += u32::from(compacted.compaction.compacted().is_some());
+            }
             Event::Subagent(SubagentEvent::Ended(end)) => self.result.clone_from(&end.result),
             Event::Delegation(
                 DelegationEvent::Refused(_)
@@ -151,7 +164,10 @@ impl CardPart {
             SubagentEvent::Capped(capped) => {
                 Some(Self::Cap { cap: capped.cap.clone(), at: logged.recorded_at, seq: logged.seq })
             }
-            SubagentEvent::Started(_) | SubagentEvent::Message(_) | SubagentEvent::Ended(_) => None,
+            SubagentEvent::Started(_)
+            | SubagentEvent::Message(_)
+            | SubagentEvent::Compacted(_)
+            | SubagentEvent::Ended(_) => None,
         }
     }
 }

@@ -104,6 +104,7 @@ impl Decider for Delegation {
                 | C::Admit { .. }
                 | C::Record { .. }
                 | C::Cap(_)
+                | C::Compact(_)
                 | C::End(_) => Err(DelegationRejection::AlreadyEnded(end.status)),
             },
         }
@@ -183,9 +184,13 @@ fn decide_absent(command: DelegationCommand) -> Result<Vec<Event>, DelegationRej
     match command {
         C::Request(request) => Ok(vec![Event::Delegation(DelegationEvent::Requested(*request))]),
         C::Refuse(refused) => Ok(vec![Event::Delegation(DelegationEvent::Refused(refused))]),
-        C::Queue { .. } | C::Admit { .. } | C::Record { .. } | C::Cap(_) | C::End(_) | C::Deliver(_) => {
-            Err(DelegationRejection::NotRequested)
-        }
+        C::Queue { .. }
+        | C::Admit { .. }
+        | C::Record { .. }
+        | C::Cap(_)
+        | C::Compact(_)
+        | C::End(_)
+        | C::Deliver(_) => Err(DelegationRejection::NotRequested),
     }
 }
 
@@ -205,7 +210,7 @@ fn decide_waiting(
         C::Refuse(refused) => Ok(vec![Event::Delegation(DelegationEvent::Refused(refused))]),
         C::End(ending) => Ok(RunningDelegation::new(request).ended(ending)),
         C::Request(_) => Err(DelegationRejection::AlreadyRequested),
-        C::Record { .. } | C::Cap(_) => Err(DelegationRejection::NotRunning),
+        C::Record { .. } | C::Cap(_) | C::Compact(_) => Err(DelegationRejection::NotRunning),
         C::Deliver(_) => Err(DelegationRejection::NotEnded),
     }
 }

@@ -5,6 +5,7 @@
 //! them changes its meaning. A fold lists every variant, so that a new one breaks the build of
 //! everything that has to decide about it.
 
+mod compaction;
 mod delegation;
 mod family;
 mod foreign;
@@ -20,12 +21,16 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 pub use self::{
+    compaction::{
+        Compacted, Compaction, CompactionOutcome, CompactionTrigger, CompactionUnit, SubagentCompaction,
+        SummaryFailure,
+    },
     delegation::{
         DelegationAdmitted, DelegationDelivered, DelegationEvent, DelegationQueued, DelegationRefused,
         DelegationRequested, RefusalReason,
     },
     foreign::ForeignEvent,
-    model::{CALLER_KEY, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried},
+    model::{CALLER_KEY, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried, SUMMARY_CALLER},
     registry::{ErasureReason, ErasureRepeated, ErasureRequested, RegistryEvent, RunErased, ThreadErased},
     run::{
         Cap, CapAction, CapAxis, RunEnded, RunEvent, RunFailed, RunSettings, RunStatus, RunStatusChanged,

@@ -16,6 +16,7 @@ use self::{
     token_budget::TokenCount,
 };
 use crate::{
+    compaction::CompactionRules,
     definition::TokenBudget,
     event::{Cap, CapAction, CapAxis, DelegationRequested, RefusalReason, RunSettings},
     message::{AssistantMessage, Message, ToolCall},
@@ -40,6 +41,8 @@ pub struct GuardLimits {
     pub loops: Option<LoopLimits>,
     /// How much it may delegate; `None` for an agent that cannot.
     pub delegations: Option<DelegationLimits>,
+    /// How long its history may become; `None` sets no limit.
+    pub compaction: Option<CompactionRules>,
 }
 
 impl GuardLimits {
@@ -52,6 +55,7 @@ impl GuardLimits {
                 per_response: settings.max_concurrent_subagents,
                 per_run: settings.max_total_subagents,
             }),
+            compaction: settings.summarization.as_deref().map(|set| set.rules(&settings.model_name)),
         }
     }
 
@@ -61,6 +65,7 @@ impl GuardLimits {
             token_budget: request.token_budget.as_deref().copied(),
             loops: settings.loop_detection.as_deref().cloned(),
             delegations: None,
+            compaction: settings.summarization.as_deref().map(|set| set.rules(&request.model_name)),
         }
     }
 }

@@ -219,6 +219,9 @@ impl LedgerEntry {
             SubagentEvent::Message(captured) => {
                 Usage::add_to(&mut self.usage, captured.message.as_assistant().and_then(|reply| reply.usage));
             }
+            SubagentEvent::Compacted(compacted) => {
+                Usage::add_to(&mut self.usage, compacted.compaction.usage());
+            }
             SubagentEvent::Ended(_)
             | SubagentEvent::Started(_)
             | SubagentEvent::Step(_)

@@ -7,6 +7,7 @@ pub mod agent;
 pub mod card;
 pub mod causes;
 pub mod citation;
+pub mod compaction;
 pub mod decider;
 pub mod definition;
 pub mod delegation;

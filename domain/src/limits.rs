@@ -36,6 +36,17 @@ pub const TOOL_OUTPUT_HEAD_CHARS: usize = 8_000;
 /// What is kept of the end of a tool output that was cut.
 pub const TOOL_OUTPUT_TAIL_CHARS: usize = 3_000;
 
+/// The summary of a compacted history, as it is recorded. A model writes a page or two.
+pub const SUMMARY_CHARS_MAX: usize = 32_000;
+/// The summary in a request, before it is escaped (chain facts §1.3).
+pub const SHOWN_SUMMARY_CHARS_MAX: usize = 6_000;
+/// The list of delegations in a request, escaped (chain facts (b), "Rendering").
+pub const SHOWN_LEDGER_CHARS_MAX: usize = 6_000;
+/// A result's brief in that list (chain facts (b), "Rendering").
+pub const SHOWN_BRIEF_CHARS_MAX: usize = 120;
+/// Delegations that an agent remembers for that list; the newest stay (chain facts (b)).
+pub const SHOWN_DELEGATIONS_MAX: usize = 50;
+
 /// The prompt that a run is started with.
 pub const PROMPT_CHARS_MAX: usize = 200_000;
 /// One model reply, all of it, before the stream is cut off as a failure.
@@ -117,5 +128,8 @@ pub const BATCH_ATTEMPTS_DEFAULT: u32 = 3;
 pub const BATCH_RESULT_CHARS_RANGE: RangeInclusive<u32> = 1..=1_000_000;
 /// The stored result of one item when nothing is configured.
 pub const BATCH_RESULT_CHARS_DEFAULT: u32 = 8_192;
+/// What may be configured for the history that a summary is made of, in tokens. Less is no
+/// material.
+pub const SUMMARY_TRIM_TOKENS_RANGE: RangeInclusive<u64> = 100..=10_000_000;
 /// What may be configured for any count of the loop guard (chain facts §1.6: from 1).
 pub const LOOP_COUNT_RANGE: RangeInclusive<u32> = 1..=10_000;

@@ -8,13 +8,16 @@ mod acceptance;
 mod bash;
 mod briefing;
 mod date;
+mod delegated;
 mod delegation;
+mod durable;
 mod folders;
 mod general_purpose;
 mod lead;
 mod refusal;
 mod report_contract;
 mod routing;
+mod summary;
 mod task_tool;
 #[cfg(test)]
 mod tests;
@@ -30,7 +33,9 @@ pub use self::{
 };
 pub(crate) use self::{
     bash::{bash, bash_description},
+    durable::{DURABLE_CONTEXT_CONTRACT, durable_context},
     general_purpose::{general_purpose, general_purpose_description},
+    summary::{SummaryMaterial, summary_request},
 };
 
 /// Stands between the parts of a prompt.

@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
+    agent::{Agent, AgentEvent, AgentRole, Conclusion, Conversation, Effect},
     event::{
-        Cap, CapAction, CapAxis, DelegationEvent, EndStatus, Event, Logged, ModelEvent, RunEvent,
-        RunSettings, RunStatus, RunStopReason, SubagentEnded, SubagentEvent, ToolEvent,
+        Cap, CapAction, CapAxis, Compacted, Compaction, CompactionUnit, DelegationEvent, EndStatus, Event,
+        Logged, ModelEvent, RunEvent, RunSettings, RunStatus, RunStopReason, SubagentEnded, SubagentEvent,
+        ToolEvent,
     },
     guard::GuardLimits,
     ids::{DelegationId, RunId},
@@ -26,7 +27,7 @@ const SHOWN_CHARS_MAX: usize = 80;
 #[derive(Debug, Default)]
 pub struct Recheck {
     /// The conversation of the runs that have ended.
-    earlier: Vec<Message>,
+    earlier: Conversation,
     ended: BTreeSet<RunId>,
     open: BTreeMap<RunId, OpenRun>,
     checked: Rechecked,
@@ -67,7 +68,8 @@ pub struct Difference {
 struct OpenRun {
     settings: Box<RunSettings>,
     lead: Agent,
-    said: Vec<Message>,
+    /// What happened to the conversation.
+    said: Vec<AgentEvent>,
     subagents: BTreeMap<DelegationId, Agent>,
 }
 
@@ -79,6 +81,7 @@ enum Deed<'a> {
     Started(&'a str),
     Delegated(&'a str),
     UsedUpTurns(&'a Cap),
+    Compacted(&'a Compaction),
     Completed { text: &'a str, is_cut: bool },
     Failed { error: &'a str },
     Stopped(Option<RunStopReason>),
@@ -103,7 +106,7 @@ impl Recheck {
             && changed.status.is_terminal()
         {
             let over = self.open.remove(&run_id).map(|run| run.said);
-            self.earlier.extend(over.into_iter().flatten());
+            over.into_iter().flatten().for_each(|event| self.earlier.take(event));
             self.ended.insert(run_id);
         }
         Ok(())
@@ -116,7 +119,7 @@ impl Recheck {
 }
 
 impl OpenRun {
-    fn new(settings: &RunSettings, earlier: Vec<Message>) -> Self {
+    fn new(settings: &RunSettings, earlier: Conversation) -> Self {
         let lead = Agent::new(AgentRole::Lead, settings.max_turns, earlier)
             .guarded_by(GuardLimits::of_lead(settings));
         Self { settings: Box::new(settings.clone()), lead, said: Vec::new(), subagents: BTreeMap::new() }
@@ -151,10 +154,8 @@ impl OpenRun {
     fn fold(&mut self, logged: &Logged) -> bool {
         if is_of_lead(logged) {
             let event = AgentEvent::of_lead(&logged.event);
-            if let Some(AgentEvent::Said(message)) = &event
-                && !matches!(**message, Message::System(_))
-            {
-                self.said.push((**message).clone());
+            if let Some(event @ (AgentEvent::Said(_) | AgentEvent::Compacted(_))) = &event {
+                self.said.push(event.clone());
             }
             event.into_iter().for_each(|event| self.lead.evolve(event));
         }
@@ -164,7 +165,8 @@ impl OpenRun {
         }
         let Event::Delegation(DelegationEvent::Requested(request)) = &logged.event else { return false };
         let limits = GuardLimits::of_subagent(&self.settings, request);
-        let agent = Agent::new(AgentRole::Subagent, request.max_turns, Vec::new()).guarded_by(limits);
+        let agent =
+            Agent::new(AgentRole::Subagent, request.max_turns, Conversation::default()).guarded_by(limits);
         self.subagents.insert(id, agent);
         true
     }
@@ -193,6 +195,7 @@ impl<'a> Deed<'a> {
                 Some(Self::Delegated(request.task_id.as_str()))
             }
             Event::Run(RunEvent::Capped(cap)) => Self::of_cap(cap),
+            Event::Run(RunEvent::Compacted(compaction)) => Some(Self::Compacted(compaction)),
             Event::Run(RunEvent::Ended(ended)) => {
                 Some(Self::Completed { text: &ended.result, is_cut: ended.result_truncated })
             }
@@ -223,6 +226,9 @@ impl<'a> Deed<'a> {
                 Message::System(_) | Message::Human(_) => None,
             },
             Event::Subagent(SubagentEvent::Capped(capped)) => Self::of_cap(&capped.cap),
+            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+                Some(Self::Compacted(&compacted.compaction))
+            }
             Event::Subagent(SubagentEvent::Ended(end)) => Self::of_end(end),
             Event::Model(ModelEvent::Failed(_) | ModelEvent::Retried(_)) => Some(Self::AskedModel),
             Event::Tool(ToolEvent::Started(started)) => Some(Self::Started(started.tool_call_id.as_str())),
@@ -261,6 +267,13 @@ impl<'a> Deed<'a> {
         let effect = agent.next_effect();
         let is_asked_for = match (self, &effect) {
             (Self::AskedModel, Effect::CallModel) => true,
+            (Self::AskedModel, Effect::Compact(plan)) => is_estimate(plan.trigger.unit),
+            (Self::Compacted(compaction), Effect::CallModel) => is_estimate(compaction.trigger.unit),
+            (Self::Compacted(compaction), Effect::Compact(plan)) => {
+                let is_planned =
+                    |done: &Compacted| done.kept == plan.kept && done.protected == plan.protected;
+                !plan.is_exact || compaction.compacted().is_none_or(is_planned)
+            }
             (Self::Answered(id) | Self::Started(id) | Self::Delegated(id), Effect::RunTools(calls)) => {
                 calls.iter().any(|pending| is_call(&pending.call.id, id))
             }
@@ -279,8 +292,9 @@ impl<'a> Deed<'a> {
                 | Self::Answered(_)
                 | Self::Started(_)
                 | Self::Delegated(_)
+                | Self::Compacted(_)
                 | Self::Completed { .. },
-                Effect::CallModel | Effect::RunTools(_) | Effect::Finish(_),
+                Effect::Compact(_) | Effect::CallModel | Effect::RunTools(_) | Effect::Finish(_),
             ) => false,
         };
         if is_asked_for { Ok(()) } else { Err(asked(agent, &effect)) }
@@ -293,10 +307,20 @@ impl<'a> Deed<'a> {
             Self::Started(id) => format!("the start of the call {id}"),
             Self::Delegated(id) => format!("a delegation for the call {id}"),
             Self::UsedUpTurns(cap) => format!("that {} of {} turns are used up", cap.used, cap.budget),
+            Self::Compacted(compaction) => format!("a compaction of {} messages", compaction.messages_before),
             Self::Completed { text, .. } => format!("the result {:?}", shown(text)),
             Self::Failed { error } => format!("the error {:?}", shown(error)),
             Self::Stopped(reason) => format!("the stop reason {}", reason_text(*reason)),
         }
+    }
+}
+
+/// Tokens are estimated from texts, and secrets in a recorded text are masked: what is folded again
+/// may be a little shorter or longer than what the agent had.
+const fn is_estimate(unit: CompactionUnit) -> bool {
+    match unit {
+        CompactionUnit::Messages => false,
+        CompactionUnit::Tokens | CompactionUnit::Fraction => true,
     }
 }
 
@@ -314,6 +338,7 @@ fn asked(agent: &Agent, effect: &Effect) -> String {
         return "record that its turns are used up".to_owned();
     }
     match effect {
+        Effect::Compact(plan) => format!("compact the history and keep {} messages", plan.kept),
         Effect::CallModel => "call the model".to_owned(),
         Effect::RunTools(calls) => {
             let calls = calls.iter().map(|pending| format!("{} ({})", pending.call.id, pending.call.name));

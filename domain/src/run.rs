@@ -162,6 +162,12 @@ impl OpenRun {
                 self.add_usage(reply);
             }
             Event::Subagent(SubagentEvent::Message(captured)) => self.add_usage(&captured.message),
+            Event::Run(RunEvent::Compacted(compaction)) => {
+                Usage::add_to(&mut self.usage, compaction.usage());
+            }
+            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+                Usage::add_to(&mut self.usage, compacted.compaction.usage());
+            }
             Event::Delegation(DelegationEvent::Requested(_)) => self.delegations += 1,
             Event::Thread(_)
             | Event::Run(_)

@@ -9,7 +9,7 @@ use domain::{
 };
 
 use crate::{
-    effects::{call_model, run_tools},
+    effects::{call_model, compact, run_tools},
     models::ChatModel,
     recorder::Recorder,
     run_owner::RecordError,
@@ -36,6 +36,7 @@ impl AgentLoop {
                 self.take(&recorded);
             }
             match self.agent.next_effect() {
+                Effect::Compact(plan) => compact::perform(self, *plan).await?,
                 Effect::CallModel => call_model::perform(self).await?,
                 Effect::RunTools(calls) => run_tools::perform(self, calls).await?,
                 Effect::Finish(conclusion) => return Ok(conclusion),

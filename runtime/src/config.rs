@@ -20,6 +20,7 @@ mod pricing;
 mod process;
 mod provenance;
 mod redaction;
+mod summarization;
 #[cfg(test)]
 mod tests;
 
@@ -36,12 +37,13 @@ pub use self::{
     delegation::{SubagentBatches, SubagentRuntime, Verification},
     effective::Entry,
     error::{ConfigError, Problem, Problems},
-    guards::{Extent, LoopDetection, Summarization, ToolFrequencyOverride},
+    guards::{LoopDetection, ToolFrequencyOverride},
     master_key::MasterKeySource,
     nearest::nearest,
     pricing::{ModelPrice, Pricing},
     process::{Log, Recovery, Server},
     provenance::Provenance,
+    summarization::{Extent, Summarization},
 };
 use self::{layers::Layers, provenance::Origins};
 use crate::{models::ModelSettings, sandbox::SandboxSettings};

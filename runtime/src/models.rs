@@ -4,6 +4,7 @@
 //! asks is a tag, and what came back is a value.
 
 use domain::{
+    event::SUMMARY_CALLER,
     ids::SubagentType,
     message::{AssistantMessage, Message},
 };
@@ -54,14 +55,18 @@ pub enum AgentTag {
     Lead,
     /// An agent that the lead delegated to.
     Subagent(SubagentType),
+    /// What sums up the older part of an agent's history.
+    Summary,
 }
 
 impl AgentTag {
-    /// The caller of a usage record: `lead_agent` or `subagent:NAME` (facts §5).
+    /// The caller of a usage record: `lead_agent`, `subagent:NAME` or `middleware:summarize`
+    /// (facts §5).
     pub fn caller(&self) -> String {
         match self {
             Self::Lead => "lead_agent".to_owned(),
             Self::Subagent(name) => format!("subagent:{name}"),
+            Self::Summary => SUMMARY_CALLER.to_owned(),
         }
     }
 }

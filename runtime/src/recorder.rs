@@ -4,8 +4,8 @@ use domain::{
     agent::Agent,
     delegation::{DelegationCommand, ReceiptDraft},
     event::{
-        Cap, DelegationEvent, DelegationRefused, Event, ModelEvent, ModelFailed, ModelRetried, RefusalReason,
-        RunEvent, Scope, SubagentCapped, SubagentEvent, ToolEvent, ToolStarted,
+        Cap, Compaction, DelegationEvent, DelegationRefused, Event, ModelEvent, ModelFailed, ModelRetried,
+        RefusalReason, RunEvent, Scope, SubagentCapped, SubagentEvent, ToolEvent, ToolStarted,
     },
     guard::{Guarded, notes},
     ids::{SubagentType, ToolCallId},
@@ -169,6 +169,17 @@ impl Recorder {
             Seat::Subagent { scope, .. } => {
                 let decision = Decision::Delegation(scope.clone(), Box::new(DelegationCommand::Cap(cap)));
                 self.record(decision, Vec::new()).await
+            }
+        }
+    }
+
+    /// Records that the agent's history was compacted, or was to be.
+    pub(crate) async fn compacted(&self, compaction: Compaction) -> Result<Vec<Event>, RecordError> {
+        match &self.seat {
+            Seat::Lead => self.note(Event::Run(RunEvent::Compacted(compaction))).await,
+            Seat::Subagent { scope, .. } => {
+                let command = DelegationCommand::Compact(Box::new(compaction));
+                self.record(Decision::Delegation(scope.clone(), Box::new(command)), Vec::new()).await
             }
         }
     }

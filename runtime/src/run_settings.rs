@@ -6,7 +6,7 @@ use domain::{
     ids::RunId,
     limits::{DELEGATIONS_PER_RUN_RANGE, LEAD_TURNS_MAX_DEFAULT, PROMPT_CHARS_MAX},
     message::HumanMessage,
-    prompt::{DelegationOffer, lead_system_prompt},
+    prompt::{DelegationOffer, date_note, lead_system_prompt},
     tool_spec::TASK_TOOL,
 };
 
@@ -52,6 +52,7 @@ pub(crate) fn resolve(services: &Services, request: &RunRequest) -> Result<RunSe
         summarization_enabled: services.registry.summarization_enabled(),
         token_budget: services.token_budget.map(Box::new),
         loop_detection: services.loop_limits.clone().map(Box::new),
+        summarization: services.compaction.clone().map(Box::new),
         metadata: request.metadata.clone(),
     })
 }
@@ -69,10 +70,13 @@ fn limits(services: &Services, request: &RunRequest) -> DelegationLimits {
     }
 }
 
+/// The prompt, and the day: both are recorded, so that a run which is resumed on another day is
+/// still told this one.
 fn system_prompt(services: &Services, request: &RunRequest, limits: DelegationLimits) -> String {
     let types = services.registry.available(services.allows_bash(), request.allowed_subagents.as_deref());
     let offer = DelegationOffer { types: &types, limits, receipts_enabled: services.receipts_enabled };
-    lead_system_prompt(request.subagent_enabled.then_some(&offer))
+    let prompt = lead_system_prompt(request.subagent_enabled.then_some(&offer));
+    format!("{prompt}\n\n{}", date_note(services.today()))
 }
 
 #[expect(clippy::expect_used, reason = "a UUID has 36 letters, digits and '-'")]

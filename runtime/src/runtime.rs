@@ -104,6 +104,8 @@ impl Runtime {
         let gate = config.subagent_runtime;
         let limits = AdmissionLimits { max_running: gate.max_running, queue_capacity: gate.queue_capacity };
         let max_total_per_run = config.subagents.max_total_per_run;
+        let context_tokens = parts.models.context_tokens();
+        let compaction = config.summarization.settings(context_tokens);
         let services = Services {
             log: parts.log,
             data_folder: parts.data_folder,
@@ -123,6 +125,7 @@ impl Runtime {
                 .token_budget
                 .map(|written| written.resolve())
                 .filter(|budget| budget.enabled),
+            compaction,
             loop_limits: config.loop_detection.limits(),
             live_runs: LiveRuns::default(),
             tool_work: ToolWork::default(),

@@ -3,10 +3,12 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use domain::{
+    compaction::CompactionSettings,
     definition::{Registry, TokenBudget},
     guard::loop_detection::LoopLimits,
 };
 use eventlog::EventLog;
+use jiff::{civil::Date, tz::TimeZone};
 
 use crate::{
     admission::Admission,
@@ -41,6 +43,8 @@ pub(crate) struct Services {
     pub(crate) max_total_per_run: u32,
     /// A lead's tokens; `None` sets no limit.
     pub(crate) token_budget: Option<TokenBudget>,
+    /// When history is compacted; `None` where it is not.
+    pub(crate) compaction: Option<CompactionSettings>,
     /// When an agent goes round in circles; `None` does not look.
     pub(crate) loop_limits: Option<LoopLimits>,
     /// The run that this process works on, per thread.
@@ -50,6 +54,11 @@ pub(crate) struct Services {
 }
 
 impl Services {
+    /// The day, where this process is. It is asked for once for each execution, and recorded.
+    pub(crate) fn today(&self) -> Date {
+        TimeZone::system().to_datetime(self.clock.now()).date()
+    }
+
     /// Whether shell lines can be run safely here.
     pub(crate) fn allows_bash(&self) -> bool {
         self.confinement.is_ok()

@@ -9,7 +9,7 @@ mod trail;
 mod work;
 
 use domain::{
-    agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
+    agent::{Agent, AgentEvent, AgentRole, Conclusion, Conversation, Effect},
     delegation::{Delegation, DelegationCommand, DelegationEnding},
     event::{CancelReason, DelegationRequested, Event, RefusalReason, Scope, SubagentEnded, SubagentEvent},
     guard::GuardLimits,
@@ -106,7 +106,7 @@ impl Subagent {
 
     fn agent(&self, history: Vec<AgentEvent>) -> Agent {
         let limits = GuardLimits::of_subagent(&self.context.settings, &self.request);
-        let agent = Agent::new(AgentRole::Subagent, self.request.max_turns, Vec::new());
+        let agent = Agent::new(AgentRole::Subagent, self.request.max_turns, Conversation::default());
         let mut agent = agent.guarded_by(limits);
         history.into_iter().for_each(|event| agent.evolve(event));
         agent
@@ -170,7 +170,10 @@ impl Subagent {
     fn over(&self, end: &SubagentEnded, agent: &Agent) -> Ended {
         let whole = match agent.next_effect() {
             Effect::Finish(Conclusion::Completed { text, .. }) => Some(text),
-            Effect::Finish(Conclusion::Failed { .. }) | Effect::CallModel | Effect::RunTools(_) => None,
+            Effect::Finish(Conclusion::Failed { .. })
+            | Effect::Compact(_)
+            | Effect::CallModel
+            | Effect::RunTools(_) => None,
         };
         let detail = end.error.clone().or(whole).or_else(|| end.result.clone());
         let mut outcome = TaskOutcome::new(end.status.into(), detail);

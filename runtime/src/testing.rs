@@ -1,6 +1,7 @@
 //! What tests of the runtime share: a scripted model, tools and a log that misbehave when they are
 //! told to, and a runtime around them.
 
+pub(crate) mod diligent;
 pub(crate) mod gate;
 pub(crate) mod pauses;
 pub(crate) mod script;

@@ -6,10 +6,9 @@ use std::{
 };
 
 use domain::{
-    agent::AgentEvent,
+    agent::{AgentEvent, Conversation},
     event::{Event, Logged, ModelEvent, RunEvent, RunSettings, RunStatus, Scope, ThreadEvent},
     ids::{DelegationId, RunId, ThreadId, UserId},
-    message::Message,
     run::Run,
 };
 use eventlog::{EventLog, FOREIGN_SCHEMA_VERSION, Seq, StreamId};
@@ -28,7 +27,7 @@ pub(crate) struct ThreadHistory {
     /// Whose thread it is.
     pub(crate) owner: Option<UserId>,
     /// The conversation of the runs that have ended.
-    pub(crate) conversation: Vec<Message>,
+    pub(crate) conversation: Conversation,
     /// How the runs that have ended did.
     pub(crate) ended: BTreeMap<RunId, RunStatus>,
     /// Runs of ours that have not ended.
@@ -95,21 +94,10 @@ impl ThreadHistory {
         }
     }
 
-    /// Keeps only what was said in a run that has ended.
+    /// Keeps only what is left of what was said in a run that has ended.
     fn close(&mut self, run_id: &RunId) {
         let Some(run) = self.open.remove(run_id) else { return };
-        for event in run.lead {
-            match event {
-                AgentEvent::Said(message) if !matches!(*message, Message::System(_)) => {
-                    self.conversation.push(*message);
-                }
-                AgentEvent::Said(_)
-                | AgentEvent::Delegated
-                | AgentEvent::ToolStarted(_)
-                | AgentEvent::CallDropped(_)
-                | AgentEvent::Capped(_) => {}
-            }
-        }
+        run.lead.into_iter().for_each(|event| self.conversation.take(event));
     }
 }
 

@@ -59,7 +59,9 @@ pub fn assert_delegations_end_once(events: &[Value]) {
                 assert!(one < other, "{later} before {earlier} of {id}: {types:?}");
             }
         }
-        for late in ["subagent.step", "subagent.message", "subagent.receipt", "subagent.cap"] {
+        for late in
+            ["subagent.step", "subagent.message", "subagent.receipt", "subagent.cap", "subagent.compaction"]
+        {
             assert!(places(late).last().is_none_or(|at| *at < ends[0]), "{late} after the end of {id}");
         }
         assert_numbered(&id, &of_delegation);

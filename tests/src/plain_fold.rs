@@ -23,7 +23,8 @@ const LEDGER_FIELDS: [&str; 10] = [
 ];
 
 /// The fields of a card that the plain fold knows.
-const CARD_FIELDS: [&str; 11] = [
+const CARD_FIELDS: [&str; 12] = [
+    "compactions",
     "task_id",
     "delegation_id",
     "status",
@@ -99,8 +100,13 @@ fn row(events: &[&Value]) -> Value {
 
 fn usage(events: &[&Value]) -> Value {
     let mut sum: Option<Map<String, Value>> = None;
-    for reported in contents(events, "subagent.message").map(|content| &content["message"]) {
-        let Some(usage) = reported["usage_metadata"].as_object() else { continue };
+    let replies = contents(events, "subagent.message").map(|content| &content["message"]["usage_metadata"]);
+    let summaries = contents(events, "subagent.compaction").flat_map(|content| {
+        let useless = content["failures"].as_array().into_iter().flatten();
+        useless.map(|failure| &failure["usage"]).chain([&content["usage"]])
+    });
+    for reported in replies.chain(summaries) {
+        let Some(usage) = reported.as_object() else { continue };
         let sum = sum.get_or_insert_with(Map::new);
         for (key, count) in usage {
             let known = sum.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -116,6 +122,11 @@ fn folded_card(events: &[&Value]) -> Value {
     let steps: Vec<Value> = contents(events, "subagent.step").map(step).collect();
     let end = contents(events, "subagent.end").next();
     card["turns"] = replies.count().into();
+    let compacted = contents(events, "subagent.compaction").filter(|one| one["outcome"] == "compacted");
+    card["compactions"] = match compacted.count() {
+        0 => Value::Null,
+        times => times.into(),
+    };
     card["steps"] = steps.into();
     card["receipts"] = with_seq(events, "subagent.receipt");
     card["caps"] = with_seq(events, "subagent.cap");

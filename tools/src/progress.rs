@@ -148,6 +148,7 @@ impl Progress {
                 }
             }
             RunEvent::Ended(end) if !end.result_truncated => self.answer = Some(end.result.clone()),
+            RunEvent::Compacted(compaction) => Usage::add_to(&mut self.lead.usage, compaction.usage()),
             RunEvent::Capped(_) | RunEvent::Ended(_) | RunEvent::Failed(_) => return Changed::Nothing,
         }
         Changed::Lead

@@ -22,6 +22,7 @@ pub(crate) fn to_wire(card: Card) -> wire::Card {
         model_name: entry.model_name,
         usage: entry.usage.map(usage::to_wire),
         turns: head.turns,
+        compactions: head.compactions,
         steps: steps.into_iter().map(step).collect(),
         caps: caps.iter().map(|(cap, _, seq)| cap_to_wire(cap, *seq)).collect(),
         receipts: receipts.iter().map(|(receipt, seq)| evidence::receipt_to_wire(receipt, *seq)).collect(),

@@ -31,6 +31,9 @@ pub struct Card {
     pub usage: Option<Usage>,
     /// Model calls so far.
     pub turns: u32,
+    /// How often its history was compacted; left out when it never was.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub compactions: u32,
     /// What it did, by `message_index`.
     pub steps: Vec<CardStep>,
     /// Guards that fired, in order.
@@ -52,6 +55,11 @@ pub struct Card {
     pub stop_reason: Option<StopReason>,
     /// The last event's place in the thread: the card as of then.
     pub seq: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// One thing that a subagent did.

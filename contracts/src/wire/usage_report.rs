@@ -35,7 +35,8 @@ pub struct UsageGroup {
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_name: Option<String>,
-    /// Who called it: `lead_agent`, `subagent:{type}`, or what others recorded.
+    /// Who called it: `lead_agent`, `subagent:{type}`, `middleware:summarize` for summaries of a
+    /// lead's history, or what others recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub caller: Option<String>,
     /// The day in universal time: `2026-11-30`.

@@ -1,7 +1,10 @@
 //! What an agent takes from the log.
 
 use crate::{
-    event::{Cap, DelegationEvent, Event, ModelEvent, RefusalReason, RunEvent, SubagentEvent, ToolEvent},
+    event::{
+        Cap, Compaction, DelegationEvent, Event, ModelEvent, RefusalReason, RunEvent, SubagentEvent,
+        ToolEvent,
+    },
     message::Message,
 };
 
@@ -18,6 +21,8 @@ pub enum AgentEvent {
     CallDropped(RefusalReason),
     /// A guard fired.
     Capped(Cap),
+    /// The older part of the conversation was to be replaced by a summary.
+    Compacted(Box<Compaction>),
 }
 
 impl AgentEvent {
@@ -39,6 +44,9 @@ impl AgentEvent {
                 Some(Self::said(Message::system(&*settings.system_prompt)))
             }
             Event::Run(RunEvent::Capped(cap)) => Some(Self::Capped(cap.clone())),
+            Event::Run(RunEvent::Compacted(compaction)) => {
+                Some(Self::Compacted(Box::new(compaction.clone())))
+            }
             Event::Tool(ToolEvent::Started(started)) => {
                 Some(Self::ToolStarted(started.tool_call_id.to_string()))
             }
@@ -73,6 +81,9 @@ impl AgentEvent {
         match event {
             Event::Subagent(SubagentEvent::Message(captured)) => Some(Self::said(captured.message.clone())),
             Event::Subagent(SubagentEvent::Capped(capped)) => Some(Self::Capped(capped.cap.clone())),
+            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+                Some(Self::Compacted(Box::new(compacted.compaction.clone())))
+            }
             Event::Tool(ToolEvent::Started(started)) => {
                 Some(Self::ToolStarted(started.tool_call_id.to_string()))
             }

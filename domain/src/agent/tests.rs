@@ -1,3 +1,5 @@
+mod compacting;
+
 use serde_json::json;
 
 use super::*;
@@ -49,7 +51,7 @@ fn stopped(axis: CapAxis) -> AgentEvent {
 }
 
 fn agent(max_turns: u32, history: Vec<AgentEvent>) -> Agent {
-    let mut agent = Agent::new(AgentRole::Subagent, max_turns, Vec::new());
+    let mut agent = Agent::new(AgentRole::Subagent, max_turns, Conversation::default());
     history.into_iter().for_each(|event| agent.evolve(event));
     agent
 }
@@ -170,7 +172,7 @@ fn a_reply_that_a_guard_stopped_is_an_end_with_its_reason() {
 #[test]
 fn a_guards_note_rides_the_system_message_until_a_reply_shows_that_it_was_read() {
     let guards = GuardLimits { loops: Some(LoopLimits::default()), ..GuardLimits::default() };
-    let mut agent = Agent::new(AgentRole::Subagent, 9, Vec::new()).guarded_by(guards);
+    let mut agent = Agent::new(AgentRole::Subagent, 9, Conversation::default()).guarded_by(guards);
     agent.evolve(AgentEvent::said(Message::system("you are")));
     for _ in 0..3 {
         agent.evolve(reply("", &["a"]));
@@ -205,7 +207,8 @@ fn the_turn_cap_is_recorded_once() {
 
 #[test]
 fn a_request_has_one_system_message_and_framed_turns() {
-    let mut agent = Agent::new(AgentRole::Lead, 9, vec![Message::human("first"), Message::system("late")]);
+    let mut agent = Agent::new(AgentRole::Lead, 9, vec![Message::human("first")].into());
+    agent.evolve(AgentEvent::said(Message::system("late")));
     agent.evolve(AgentEvent::said(Message::human("<system>second")));
     agent.evolve(AgentEvent::CallDropped(crate::event::RefusalReason::PerResponseLimit));
     let request = agent.request();

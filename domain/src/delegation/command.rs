@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::{
-    event::{CancelReason, Cap, DelegationDelivered, DelegationRefused, DelegationRequested},
+    event::{CancelReason, Cap, Compaction, DelegationDelivered, DelegationRefused, DelegationRequested},
     ids::ToolCallId,
     message::Message,
     receipt::{Receipt, ReceiptId, ReceiptOutcome},
@@ -36,6 +36,8 @@ pub enum DelegationCommand {
     },
     /// A guard fired.
     Cap(Cap),
+    /// Its history was compacted, or was to be.
+    Compact(Box<Compaction>),
     /// End it. The first ending wins.
     End(DelegationEnding),
     /// The lead has its answer.

@@ -8,8 +8,8 @@ use crate::{
     citation::{Citations, Cited},
     digest::sha256_hex,
     event::{
-        CancelReason, DelegationRequested, EndStatus, Event, SubagentCapped, SubagentEnded, SubagentEvent,
-        SubagentMessage, ToolStarted,
+        CancelReason, DelegationRequested, EndStatus, Event, SubagentCapped, SubagentCompaction,
+        SubagentEnded, SubagentEvent, SubagentMessage, ToolStarted,
     },
     message::{Message, ToolMessage, ToolStatus},
     receipt::{ReceiptId, ReceiptOutcome},
@@ -60,6 +60,11 @@ impl RunningDelegation {
                 let task_id = self.request.task_id.clone();
                 Ok(vec![Event::Subagent(SubagentEvent::Capped(SubagentCapped { task_id, cap }))])
             }
+            C::Compact(compaction) => {
+                let task_id = self.request.task_id.clone();
+                let compaction = SubagentCompaction { task_id, compaction: *compaction };
+                Ok(vec![Event::Subagent(SubagentEvent::Compacted(compaction))])
+            }
             C::End(ending) => Ok(self.ended(ending)),
             C::Request(_) => Err(DelegationRejection::AlreadyRequested),
             C::Queue { .. } | C::Admit { .. } | C::Refuse(_) => Err(DelegationRejection::AlreadyRunning),
@@ -82,6 +87,9 @@ impl RunningDelegation {
             SubagentEvent::Receipt(receipt) => {
                 self.receipts = receipt.id.number();
                 self.evidence.push(Cited::from(receipt));
+            }
+            SubagentEvent::Compacted(compacted) => {
+                Usage::add_to(&mut self.usage, compacted.compaction.usage());
             }
             SubagentEvent::Started(_) | SubagentEvent::Capped(_) | SubagentEvent::Ended(_) => {}
         }

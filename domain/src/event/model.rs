@@ -8,6 +8,9 @@ use crate::message::Message;
 
 /// The lead, where a record says who made a model call (facts §8, `by_caller`).
 pub const LEAD_CALLER: &str = "lead_agent";
+/// Whoever sums up a lead's history, where a record says who made a model call. What sums up a
+/// subagent's is counted as that subagent's.
+pub const SUMMARY_CALLER: &str = "middleware:summarize";
 /// Where the metadata of a record says who made a model call.
 pub const CALLER_KEY: &str = "caller";
 

@@ -3,8 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::family::family;
+use super::{compaction::Compaction, family::family};
 use crate::{
+    compaction::CompactionSettings,
     definition::{SubagentsSettings, TokenBudget},
     guard::loop_detection::LoopLimits,
     ids::RunId,
@@ -21,6 +22,8 @@ family! {
         StatusChanged(RunStatusChanged) = "run.status" in Run,
         /// A guard warned or ended something early.
         Capped(Cap) = "run.cap" in Run,
+        /// The lead's history was compacted, or was to be.
+        Compacted(Compaction) = "run.compaction" in Context,
         /// The run returned.
         Ended(RunEnded) = "run.end" in Outputs,
         /// The run failed.
@@ -33,7 +36,11 @@ impl RunEvent {
         match self {
             // Facts §7.4: metadata.status of run.end is always success.
             Self::Ended(_) => Map::from_iter([("status".to_owned(), json!("success"))]),
-            Self::Started(_) | Self::StatusChanged(_) | Self::Capped(_) | Self::Failed(_) => Map::new(),
+            Self::Started(_)
+            | Self::StatusChanged(_)
+            | Self::Capped(_)
+            | Self::Compacted(_)
+            | Self::Failed(_) => Map::new(),
         }
     }
 }
@@ -76,6 +83,9 @@ pub struct RunSettings {
     /// When the lead or a subagent goes round in circles; absent where nobody looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_detection: Option<Box<LoopLimits>>,
+    /// When history is compacted, and what stays; absent where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summarization: Option<Box<CompactionSettings>>,
     /// What the client wants to find again.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,

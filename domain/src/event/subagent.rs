@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{family::family, run::Cap};
+use super::{compaction::SubagentCompaction, family::family, run::Cap};
 use crate::{
     citation::Citations,
     ids::ToolCallId,
@@ -26,6 +26,8 @@ family! {
         Receipt(Receipt) = "subagent.receipt" in Subagent,
         /// A guard warned it or ended it early.
         Capped(SubagentCapped) = "subagent.cap" in Subagent,
+        /// Its history was compacted, or was to be.
+        Compacted(SubagentCompaction) = "subagent.compaction" in Subagent,
         /// It ended: the one terminal event of a delegation that was not refused.
         Ended(SubagentEnded) = "subagent.end" in Subagent,
     }
@@ -40,6 +42,7 @@ impl SubagentEvent {
             Self::Message(payload) => &payload.task_id,
             Self::Receipt(payload) => &payload.task_id,
             Self::Capped(payload) => &payload.task_id,
+            Self::Compacted(payload) => &payload.task_id,
             Self::Ended(payload) => &payload.task_id,
         }
     }
@@ -50,7 +53,12 @@ impl SubagentEvent {
             Self::Step(step) => {
                 metadata.insert("message_index".into(), json!(step.message_index));
             }
-            Self::Started(_) | Self::Message(_) | Self::Receipt(_) | Self::Capped(_) | Self::Ended(_) => {}
+            Self::Started(_)
+            | Self::Message(_)
+            | Self::Receipt(_)
+            | Self::Capped(_)
+            | Self::Compacted(_)
+            | Self::Ended(_) => {}
         }
         metadata
     }

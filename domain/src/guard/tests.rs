@@ -13,6 +13,7 @@ fn limits(max_tokens: u64) -> GuardLimits {
         token_budget: Some(budget(max_tokens)),
         loops: Some(LoopLimits::default()),
         delegations: Some(DelegationLimits { per_response: 3, per_run: 6 }),
+        compaction: None,
     }
 }
 

@@ -1,8 +1,11 @@
 //! The messages that a subagent begins with (facts §3.5): one system message and the task.
 
+use jiff::civil::Date;
+
 use super::{
     BLANK_LINE,
     acceptance::{CRITERIA_POINTER, bounded_criteria, criteria_block},
+    date::date_note,
     report_contract::report_contract,
 };
 use crate::message::Message;
@@ -18,6 +21,8 @@ pub struct Briefing<'a> {
     pub deferred_tools: Option<&'a str>,
     /// Hints at which of those suit what; `None` when there are none.
     pub routing_hints: Option<&'a str>,
+    /// The day on which it begins.
+    pub today: Option<Date>,
     /// Whether its report is compared with receipts.
     pub receipts_enabled: bool,
     /// The task, in the lead's words.
@@ -40,7 +45,9 @@ fn system_text(briefing: &Briefing<'_>, has_criteria: bool) -> String {
     let Briefing { system_prompt, skills, deferred_tools, routing_hints, .. } = *briefing;
     let contract = report_contract(briefing.receipts_enabled);
     let pointer = has_criteria.then_some(CRITERIA_POINTER);
-    let parts = [system_prompt, skills, deferred_tools, routing_hints, Some(&contract), pointer];
+    let date = briefing.today.map(date_note);
+    let parts =
+        [system_prompt, skills, deferred_tools, routing_hints, Some(&contract), pointer, date.as_deref()];
     let written: Vec<&str> = parts.into_iter().flatten().filter(|part| !part.trim().is_empty()).collect();
     written.join(BLANK_LINE)
 }

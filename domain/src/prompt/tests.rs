@@ -1,3 +1,4 @@
+mod durable;
 mod golden;
 
 use serde_json::json;
@@ -92,13 +93,16 @@ fn the_parts_of_the_system_message_stand_in_their_order() {
         skills: Some("SKILLS"),
         deferred_tools: Some("DEFERRED"),
         routing_hints: Some("HINTS"),
+        today: Some(jiff::civil::date(2026, 9, 1)),
         receipts_enabled: true,
         prompt,
         acceptance_criteria: &acceptance_criteria,
     };
     let (system, human) = texts(&full);
     let contract = report_contract(true);
-    let expected = ["BASE", "SKILLS", "DEFERRED", "HINTS", &contract, CRITERIA_POINTER].join("\n\n");
+    let date = date_note(jiff::civil::date(2026, 9, 1));
+    let expected = ["BASE", "SKILLS", "DEFERRED", "HINTS", &contract, CRITERIA_POINTER, &date];
+    let expected = expected.join("\n\n");
     assert_eq!(system, expected);
     assert_eq!(human, format!("{prompt}\n\nAcceptance criteria:\n1. file_exists: a.txt"));
 

@@ -9,7 +9,8 @@ mod report;
 
 use domain::{
     event::{
-        DelegationEvent, DelegationRequested, Event, LEAD_CALLER, Logged, ModelEvent, RunEvent, SubagentEvent,
+        DelegationEvent, DelegationRequested, Event, LEAD_CALLER, Logged, ModelEvent, RunEvent,
+        SUMMARY_CALLER, SubagentEvent,
     },
     feed::SUBAGENT_PREFIX,
     ids::{DelegationId, RunId, ThreadId},
@@ -70,6 +71,19 @@ impl View for UsageView {
                 rows.put(&LeadModelKey { thread_id, run }, settings.model_name.clone());
             }
             Event::Delegation(DelegationEvent::Requested(request)) => note_subagent(event, rows, request),
+            Event::Run(RunEvent::Compacted(compaction)) => {
+                for (model_name, usage) in compaction.calls() {
+                    let call = Call { caller: SUMMARY_CALLER.to_owned(), model_name: model_name.to_owned() };
+                    add(event, rows, Place::of(event), call, usage)?;
+                }
+            }
+            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+                for (model_name, usage) in compacted.compaction.calls() {
+                    let caller = subagent_caller(event, rows, &Place::of(event))?;
+                    let call = Call { caller, model_name: model_name.to_owned() };
+                    add(event, rows, Place::of(event), call, usage)?;
+                }
+            }
             Event::Model(ModelEvent::AiResponse(Message::Assistant(reply))) => {
                 let place = Place::of(event);
                 let call = lead_call(event, rows, &place, reply)?;
@@ -150,15 +164,29 @@ fn subagent_call(
     place: &Place,
     reply: &AssistantMessage,
 ) -> Result<Call, FoldError> {
-    let known = match event.scope.delegation_id {
-        Some(delegation_id) => rows.get(&place.key_of(delegation_id))?.cloned(),
-        None => None,
-    };
+    let known = subagent_known(event, rows, place)?;
     let (model_name, subagent_type) = match known {
         Some(known) => (known.model_name, known.subagent_type),
         None => (answered_by(reply), UNKNOWN.to_owned()),
     };
     Ok(Call { caller: format!("{SUBAGENT_PREFIX}{subagent_type}"), model_name })
+}
+
+fn subagent_caller(event: &Logged, rows: &mut Rows<'_>, place: &Place) -> Result<String, FoldError> {
+    let known = subagent_known(event, rows, place)?;
+    let subagent_type = known.map_or_else(|| UNKNOWN.to_owned(), |known| known.subagent_type);
+    Ok(format!("{SUBAGENT_PREFIX}{subagent_type}"))
+}
+
+fn subagent_known(
+    event: &Logged,
+    rows: &mut Rows<'_>,
+    place: &Place,
+) -> Result<Option<SubagentModel>, FoldError> {
+    match event.scope.delegation_id {
+        Some(delegation_id) => Ok(rows.get(&place.key_of(delegation_id))?.cloned()),
+        None => Ok(None),
+    }
 }
 
 /// The model that answered, as the provider names it (facts §5).

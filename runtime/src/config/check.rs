@@ -45,7 +45,7 @@ pub(super) fn problems_of(config: &Config) -> Vec<SettingProblem> {
     problems.extend(config.subagents.validate().err().unwrap_or_default());
     problems.extend(config.subagent_runtime.problems());
     problems.extend(config.subagent_batches.problems());
-    problems.extend(config.summarization.problems());
+    problems.extend(config.summarization.problems(&config.models));
     problems.extend(config.loop_detection.problems());
     problems.extend(config.token_budget.iter().flat_map(|budget| budget.problems("token_budget")));
     problems.extend(config.log.problems());

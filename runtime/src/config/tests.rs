@@ -191,6 +191,48 @@ fn one_trigger_needs_no_list_and_none_means_never() {
 }
 
 #[test]
+fn a_history_cannot_be_compacted_by_what_is_not_there() {
+    for (text, expected) in [
+        (
+            "summarization: {enabled: true, trigger: {fraction: 0.5}}",
+            "summarization.trigger.fraction is 0.5: it must be in tokens or messages as long as context_tokens is not set for the offline model",
+        ),
+        (
+            "models: [{name: a, provider: offline}]\nsummarization: {enabled: true, keep: {fraction: 0.1}}",
+            "summarization.keep.fraction is 0.1: it must be in tokens or messages as long as context_tokens is not set for a",
+        ),
+        (
+            "models: [{name: a, provider: offline}]\nsummarization: {model_name: b}",
+            "summarization.model_name is \"b\": it must be null or a configured model: a",
+        ),
+        (
+            "summarization: {model_name: b}",
+            "summarization.model_name is \"b\": it must be null or a configured model: offline",
+        ),
+        (
+            "summarization: {trim_tokens: 99}",
+            "summarization.trim_tokens is 99: it must be from 100 to 10000000",
+        ),
+        ("summarization: {prompt: \" \"}", "summarization.prompt is blank: it must be null or a text"),
+    ] {
+        check_yaml_refused(text, &format!("{expected} (set in remit.yaml)"));
+    }
+}
+
+#[test]
+fn a_share_of_the_context_needs_models_that_say_what_they_hold() {
+    let models = "models: [{name: a, provider: offline, context_tokens: 8192}]\n";
+    let section = "summarization: {enabled: true, trigger: {fraction: 0.8}, keep: {fraction: 0.2}, trim_tokens: null, model_name: a}\n";
+    let set = yaml(&format!("{models}{section}")).unwrap().config.summarization;
+    assert_eq!(
+        (set.trigger, set.keep, set.trim_tokens),
+        (vec![Extent::Fraction(0.8)], Extent::Fraction(0.2), None)
+    );
+    // What is switched off needs nothing.
+    yaml("summarization: {trigger: {fraction: 0.8}}\n").unwrap();
+}
+
+#[test]
 fn a_budget_is_set_only_where_it_is_written() {
     assert_eq!(yaml("recovery: fail\n").unwrap().config.subagents.token_budget, None);
     let set =

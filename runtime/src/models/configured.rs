@@ -83,6 +83,13 @@ impl Models {
         &self.default_name
     }
 
+    /// What each model can hold, where the configuration says so.
+    pub(crate) fn context_tokens(&self) -> BTreeMap<String, u32> {
+        let known =
+            self.by_name.iter().filter_map(|(name, model)| Some((name.clone(), model.context_tokens()?)));
+        known.collect()
+    }
+
     /// Every name, in order.
     pub fn names(&self) -> Vec<String> {
         self.by_name.keys().cloned().collect()

@@ -62,6 +62,7 @@ pub struct OfflineModel {
     scenario: Scenario,
     templates: Templates,
     has_pauses: bool,
+    context_tokens: Option<u32>,
 }
 
 impl OfflineModel {
@@ -81,6 +82,7 @@ impl OfflineModel {
     pub fn from_settings(settings: &ModelSettings) -> Result<Self, SettingsError> {
         load(settings.scenario.as_deref())
             .and_then(|scenario| Self::playing(settings.name.clone(), scenario))
+            .map(|model| Self { context_tokens: settings.context_tokens, ..model })
             .map_err(|source| SettingsError::Scenario {
                 model: settings.name.clone(),
                 source: Box::new(source),
@@ -97,7 +99,7 @@ impl OfflineModel {
     fn playing(name: String, scenario: Scenario) -> Result<Self, ScenarioError> {
         let templates = Templates::new();
         scenario.check(&templates)?;
-        Ok(Self { name, scenario, templates, has_pauses: true })
+        Ok(Self { name, scenario, templates, has_pauses: true, context_tokens: None })
     }
 
     /// The reply of this turn, and how long to make it last.
@@ -106,6 +108,9 @@ impl OfflineModel {
         let found = self.scenario.agents.iter().find(|agent| agent.plays(&request.agent, &situation.task));
         let turn = found.and_then(|agent| agent.turn(situation.turn));
         let (Some(agent), Some(turn)) = (found, turn) else {
+            if request.agent == AgentTag::Summary {
+                return Ok((finished(summed_up(&situation), request), Duration::ZERO));
+            }
             let text = self.nothing_left(&request.agent, &situation, found.is_some());
             return Ok((finished(text, request), Duration::ZERO));
         };
@@ -242,6 +247,10 @@ impl ChatModel for OfflineModel {
         &self.name
     }
 
+    fn context_tokens(&self) -> Option<u32> {
+        self.context_tokens
+    }
+
     fn call<'a>(
         &'a self,
         request: &'a ModelRequest,
@@ -277,6 +286,7 @@ impl Agent {
         let is_named = match tag {
             AgentTag::Lead => self.agent == scenario::LEAD,
             AgentTag::Subagent(name) => self.is_subagent(name),
+            AgentTag::Summary => self.agent == scenario::SUMMARY,
         };
         is_named && self.task_pattern.as_ref().is_none_or(|pattern| pattern.is_match(task))
     }
@@ -299,6 +309,14 @@ fn finished(content: String, request: &ModelRequest) -> AssistantMessage {
     let mut reply = AssistantMessage { content, response_metadata, ..AssistantMessage::default() };
     reply.usage = Some(counted(request, &reply));
     reply
+}
+
+/// What is said where a scenario has no part for summaries: what is known without understanding.
+fn summed_up(situation: &Situation) -> String {
+    let chars = chars(&situation.task);
+    format!(
+        "Summed up by the offline scenario player, which understands nothing: {chars} characters of history."
+    )
 }
 
 /// Tokens by a fixed formula, a quarter of the characters rounded up, so that the counting of tokens

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use domain::{
-    agent::{Agent, AgentEvent, AgentRole},
+    agent::{Agent, AgentEvent, AgentRole, Conversation},
     event::{Event, RunSettings, Scope},
     guard::GuardLimits,
     ids::{RunId, ThreadId, UserId},
@@ -153,7 +153,7 @@ fn unstarted(error: RecordError) -> StartRunError {
     }
 }
 
-pub(super) fn lead_agent(settings: &RunSettings, conversation: Vec<Message>) -> Agent {
+pub(super) fn lead_agent(settings: &RunSettings, conversation: Conversation) -> Agent {
     let agent = Agent::new(AgentRole::Lead, settings.max_turns, conversation);
     agent.guarded_by(GuardLimits::of_lead(settings))
 }

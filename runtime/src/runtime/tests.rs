@@ -2,6 +2,7 @@
 
 mod admission;
 mod cancel;
+mod compacting;
 mod erasing;
 mod erasing_runs;
 mod executor;

@@ -103,6 +103,7 @@ impl Subagent {
         let system_prompt = resolved.and_then(|resolved| resolved.definition.system_prompt);
         initial_messages(&Briefing {
             system_prompt: system_prompt.as_deref(),
+            today: Some(self.context.services.today()),
             receipts_enabled: self.request.receipts_enabled,
             prompt: &self.request.prompt,
             acceptance_criteria: &self.request.acceptance_criteria,

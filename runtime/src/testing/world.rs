@@ -22,7 +22,7 @@ use tempfile::TempDir;
 
 use super::{pauses::TestPauses, script::Script};
 use crate::{
-    Runtime, RuntimeParts, SystemClock, SystemIds,
+    Clock, Runtime, RuntimeParts, SystemClock, SystemIds,
     config::Config,
     models::{Models, retry::RetryPolicy},
     request::{NewThread, RunRequest},
@@ -42,6 +42,7 @@ pub(crate) struct Setup {
     pub(crate) log: EventLog,
     pub(crate) pauses: TestPauses,
     pub(crate) toolbox: Toolbox,
+    pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl Setup {
@@ -53,6 +54,7 @@ impl Setup {
             log: EventLog::in_memory(Options::default()),
             pauses: TestPauses::Skipped,
             toolbox: Toolbox::builtin(),
+            clock: Arc::new(SystemClock),
         }
     }
 
@@ -68,6 +70,16 @@ impl Setup {
 
     pub(crate) fn tool(mut self, tool: impl Tool + 'static) -> Self {
         self.toolbox = self.toolbox.with(Arc::new(tool));
+        self
+    }
+
+    pub(crate) fn clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    pub(crate) fn models(mut self, models: Models) -> Self {
+        self.models = models;
         self
     }
 
@@ -88,7 +100,7 @@ impl Setup {
             config: self.config.clone(),
             models: self.models.clone(),
             data_folder: data.path().to_owned(),
-            clock: Arc::new(SystemClock),
+            clock: Arc::clone(&self.clock),
             ids: Arc::new(SystemIds),
         };
         Runtime::with_toolbox(parts, RetryPolicy::default(), Arc::new(self.pauses), self.toolbox.clone())

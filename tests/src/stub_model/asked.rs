@@ -13,6 +13,8 @@ pub enum Seat {
     GeneralPurpose,
     /// A subagent of the built-in type `bash`.
     Bash,
+    /// What sums up the older part of a history.
+    Summary,
     /// Somebody with another prompt: a type of the configuration.
     Other,
 }
@@ -102,6 +104,8 @@ fn seat(system: &str) -> Seat {
         Seat::Bash
     } else if system.contains("You are a subagent.") {
         Seat::GeneralPurpose
+    } else if system.contains("You sum up the earlier part") {
+        Seat::Summary
     } else {
         Seat::Other
     }

@@ -128,6 +128,10 @@ fn the_schemas_list_the_values_of_the_domains_enums() {
     check(&field("subagent.receipt", "outcome"), variants_of::<domain::receipt::ReceiptOutcome>());
     check(&field("thread.erased", "reason"), variants_of::<domain::event::ErasureReason>());
     check(&field("tool.started", "side_effect"), variants_of::<domain::tool_spec::SideEffect>());
+    for event_type in ["run.compaction", "subagent.compaction"] {
+        let trigger = format!("/events/{event_type}/content/properties/trigger/properties/unit/enum");
+        check(&trigger, variants_of::<domain::event::CompactionUnit>());
+    }
     check("/$defs/cap/properties/axis/enum", variants_of::<domain::event::CapAxis>());
     check("/$defs/cap/properties/action/enum", variants_of::<domain::event::CapAction>());
     check("/$defs/tool_message/properties/status/enum", variants_of::<domain::message::ToolStatus>());
@@ -145,6 +149,8 @@ fn the_schemas_have_the_domains_bounds() {
         ("subagent.step", "text", limits::STEP_TEXT_CHARS_MAX),
         ("subagent.end", "result", limits::END_TEXT_CHARS_MAX),
         ("subagent.end", "error", limits::END_TEXT_CHARS_MAX),
+        ("run.compaction", "summary", limits::SUMMARY_CHARS_MAX),
+        ("subagent.compaction", "summary", limits::SUMMARY_CHARS_MAX),
         ("delegation.delivered", "result_brief", limits::BRIEF_CHARS_MAX),
         ("delegation.delivered", "error", limits::BRIEF_CHARS_MAX),
     ] {

@@ -3,6 +3,7 @@
 mod bad_requests;
 mod cancelled_run;
 mod child_text;
+mod compaction;
 mod crashed_demo;
 mod crashed_server;
 mod cut_streams;

@@ -1,4 +1,4 @@
-//! The two tables that say which test holds which line: complete, and about tests that exist.
+//! The tables that say which test holds which line: complete, and about tests that exist.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -79,6 +79,11 @@ fn every_line_in_scope_is_held() {
         "CONFORMANCE.md",
         (1..=20).chain(28..=49).chain(60..=72).chain(86..=112).chain(121..=128),
     );
+}
+
+#[test]
+fn every_line_of_the_agent_chain_in_scope_is_held() {
+    assert_complete("CHAIN_CONFORMANCE.md", (18..=40).chain([64]).chain(116..=119));
 }
 
 #[test]

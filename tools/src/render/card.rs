@@ -53,6 +53,10 @@ fn cut(text: &str) -> String {
 fn facts(screen: Screen, card: &Card) -> String {
     let (state, tone) = status::capped_delegation(card.status, card.stop_reason);
     let used = format!("{}, {}", units::counted(u64::from(card.turns), "turn", "turns"), tokens(card));
+    let used = match card.compactions {
+        0 => used,
+        times => format!("{used}, compacted {}", units::counted(u64::from(times), "time", "times")),
+    };
     let rows = [
         ("task", Cell::new(&card.task_id)),
         ("delegation", Cell::new(&card.delegation_id)),

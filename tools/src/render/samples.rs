@@ -231,6 +231,7 @@ pub(crate) fn card() -> Card {
         model_name: Some("offline".into()),
         usage: Some(usage(12_345)),
         turns: 3,
+        compactions: 0,
         steps: vec![
             CardStep {
                 tool_calls: Some(vec![call("ls", json!({"path": "/mnt/user-data/workspace"}))]),

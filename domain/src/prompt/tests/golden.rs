@@ -26,6 +26,8 @@ fn all() -> Vec<(&'static str, String)> {
     vec![
         ("bash", bash()),
         ("bash_description", bash_description()),
+        ("durable_context", durable::sample()),
+        ("durable_context_contract", DURABLE_CONTEXT_CONTRACT.to_owned()),
         ("general_purpose", general_purpose()),
         ("general_purpose_description", general_purpose_description()),
         ("lead", lead(custom, 3, true)),
@@ -36,6 +38,7 @@ fn all() -> Vec<(&'static str, String)> {
         ("report_contract_without_receipts", report_contract(false)),
         ("subagent_system", system),
         ("subagent_task", task),
+        ("summary", summary_request(&durable::material(&[]))[0].content().to_owned()),
         ("task_tool", tool),
     ]
 }

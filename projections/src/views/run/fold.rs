@@ -89,6 +89,9 @@ impl RunRow {
     fn take(&mut self, event: &Logged) {
         match &event.event {
             Event::Run(of_run) if !self.status.is_terminal() => self.take_run(event, of_run),
+            Event::Subagent(SubagentEvent::Compacted(compacted)) => {
+                self.usage.add_report(compacted.compaction.usage(), |usage| &mut usage.subagents);
+            }
             Event::Model(ModelEvent::AiResponse(reply)) => {
                 self.turns += 1;
                 self.usage.add(reply, |usage| &mut usage.lead);
@@ -128,6 +131,8 @@ impl RunRow {
             RunEvent::StatusChanged(changed) => self.take_status(event, changed),
             RunEvent::Ended(ended) => self.take_result(ended),
             RunEvent::Failed(failed) => self.error = Some(bounded(&failed.error)),
+            // A summary of the lead's history is no work of the lead, but it was paid for.
+            RunEvent::Compacted(compaction) => Usage::add_to(&mut self.usage.total, compaction.usage()),
             RunEvent::Started(_) | RunEvent::Capped(_) => {}
         }
     }
@@ -156,7 +161,10 @@ impl RunRow {
 impl RunUsage {
     /// Adds what a model reported for a reply to the total and to one caller.
     fn add(&mut self, message: &Message, caller: fn(&mut Self) -> &mut Option<Usage>) {
-        let report = message.as_assistant().and_then(|reply| reply.usage);
+        self.add_report(message.as_assistant().and_then(|reply| reply.usage), caller);
+    }
+
+    fn add_report(&mut self, report: Option<Usage>, caller: fn(&mut Self) -> &mut Option<Usage>) {
         Usage::add_to(&mut self.total, report);
         Usage::add_to(caller(self), report);
     }

@@ -21,6 +21,9 @@ pub(super) const LEAD: &str = "lead";
 /// Any subagent at all.
 pub(super) const ANY_SUBAGENT: &str = "*";
 
+/// What sums up the older part of a history.
+pub(super) const SUMMARY: &str = "summary";
+
 /// A scenario that cannot be played.
 #[derive(Debug, thiserror::Error)]
 pub enum ScenarioError {
@@ -76,7 +79,7 @@ pub(super) struct Scenario {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Agent {
-    /// `lead`, a subagent type, or `*` for any subagent.
+    /// `lead`, a subagent type, `*` for any subagent, or `summary` for what sums histories up.
     pub(super) agent: String,
     /// A regular expression that the text of the task must match.
     #[serde(default)]

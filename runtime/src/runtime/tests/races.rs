@@ -50,6 +50,7 @@ fn start() -> Decision {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        summarization: None,
         metadata: Default::default(),
     };
     Decision::Run(RunCommand::Start { settings: Box::new(settings), input: Vec::new() })

@@ -133,6 +133,7 @@ fn foreign_start(run: &RunId) -> NewEvent {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        summarization: None,
         metadata: Default::default(),
     };
     let encoded = eventlog::encode(&Event::Run(RunEvent::Started(settings))).unwrap();

@@ -98,7 +98,10 @@ async fn a_task_starts_steps_and_ends_under_the_call_s_id() {
             SubagentEvent::Started(started) => assert_eq!(started.model_name, "scripted"),
             SubagentEvent::Step(step) => indices.push(step.message_index),
             SubagentEvent::Ended(end) => assert_eq!(end.usage.unwrap().total_tokens, 120),
-            SubagentEvent::Message(_) | SubagentEvent::Receipt(_) | SubagentEvent::Capped(_) => {}
+            SubagentEvent::Message(_)
+            | SubagentEvent::Receipt(_)
+            | SubagentEvent::Capped(_)
+            | SubagentEvent::Compacted(_) => {}
         }
     }
     assert_eq!(indices, [1, 2, 3]);
