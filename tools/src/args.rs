@@ -1,6 +1,7 @@
 //! The command line: what may be written, and what it means. Nothing here does anything.
 
 mod log_tools;
+mod models;
 mod views;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -14,6 +15,7 @@ pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAppend, BenchArguments, DoctorArguments, ExportArguments, ImportArguments,
     RebuildArguments, ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
 };
+pub(crate) use self::models::{ModelsArguments, ModelsCommand};
 pub(crate) use self::views::{CapsArguments, MessagesArguments, ReceiptsArguments, UsageArguments};
 
 const EXAMPLES: &str = "\
@@ -88,6 +90,8 @@ pub(crate) enum Command {
     Messages(MessagesArguments),
     /// Sum up calls, tokens and costs by model, caller, run, thread or day
     Usage(UsageArguments),
+    /// List the configured models, or try one
+    Models(ModelsArguments),
     /// Print events as they are recorded
     Tail(TailArguments),
     /// Fold what was recorded up to any event, step through it, or check that it can be made again

@@ -10,9 +10,10 @@ use domain::message::AssistantMessage;
 use futures::future::BoxFuture;
 use reqwest::{
     Client, Response, Url,
-    header::{HeaderMap, HeaderValue},
+    header::{HeaderMap, HeaderName, HeaderValue},
     redirect,
 };
+use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{
@@ -29,6 +30,9 @@ mod tests;
 /// What is waited for usage and the end of the stream once the reply itself is complete.
 const TAIL_WAIT_MAX: Duration = Duration::from_secs(5);
 
+/// A shorter value of a header is not masked in errors.
+const HEADER_SECRET_BYTES_MIN: usize = 8;
+
 /// The longest that each part of a call may take.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeLimits {
@@ -38,6 +42,14 @@ pub(crate) struct TimeLimits {
     pub(crate) chunk: Duration,
 }
 
+/// What of a model's settings is secret, read from where it is.
+#[derive(Debug, Default)]
+pub(crate) struct Secrets {
+    pub(crate) key: Option<Secret>,
+    /// Headers of the settings. Their values may be keys, too.
+    pub(crate) headers: Vec<(String, Secret)>,
+}
+
 /// A model behind an API.
 pub(crate) struct HttpModel {
     dialect: &'static dyn Dialect,
@@ -45,18 +57,19 @@ pub(crate) struct HttpModel {
     context_tokens: Option<u32>,
     http: Client,
     url: Url,
-    key: Option<Secret>,
-    /// The key, in the header where the provider wants it.
+    secrets: Secrets,
+    /// With the key, in the header where the provider wants it.
     headers: HeaderMap,
+    extra_body: Map<String, Value>,
     limits: TimeLimits,
 }
 
 impl HttpModel {
-    /// Prepares the client; nothing is sent. The key is given resolved.
+    /// Prepares the client; nothing is sent.
     pub(crate) fn new(
         dialect: &'static dyn Dialect,
         settings: &ModelSettings,
-        key: Option<Secret>,
+        secrets: Secrets,
     ) -> Result<Self, SettingsError> {
         let limits = TimeLimits {
             request: Duration::from_secs(settings.request_timeout_seconds),
@@ -64,23 +77,33 @@ impl HttpModel {
             first_byte: Duration::from_secs(settings.first_byte_timeout_seconds),
             chunk: Duration::from_secs(settings.chunk_timeout_seconds),
         };
-        Self::with_limits(dialect, settings, key, limits)
+        Self::with_limits(dialect, settings, secrets, limits)
     }
 
     /// As [`Self::new`], with time limits below a second: for tests.
     pub(crate) fn with_limits(
         dialect: &'static dyn Dialect,
         settings: &ModelSettings,
-        key: Option<Secret>,
+        secrets: Secrets,
         limits: TimeLimits,
     ) -> Result<Self, SettingsError> {
         let wire = Wire::of(settings);
         let url = dialect.endpoint(base_url(dialect, settings)?, &wire.model);
         let url = url.ok_or_else(|| settings.invalid("base_url", NOT_HTTP))?;
-        let headers = headers(dialect, settings, key.as_ref())?;
+        let headers = headers(dialect, settings, &secrets)?;
         let http = client(&url, limits)
             .map_err(|source| SettingsError::Client { model: settings.name.clone(), source })?;
-        Ok(Self { dialect, wire, context_tokens: settings.context_tokens, http, url, key, headers, limits })
+        Ok(Self {
+            dialect,
+            wire,
+            context_tokens: settings.context_tokens,
+            http,
+            url,
+            secrets,
+            headers,
+            extra_body: settings.extra_body.clone(),
+            limits,
+        })
     }
 
     async fn ask(&self, request: &ModelRequest, deltas: Deltas<'_>) -> Result<AssistantMessage, ModelError> {
@@ -96,7 +119,8 @@ impl HttpModel {
         deltas: Deltas<'_>,
     ) -> Result<AssistantMessage, ModelError> {
         let deadline = Instant::now() + self.limits.first_byte;
-        let body = self.dialect.body(&self.wire, request);
+        let mut body = self.dialect.body(&self.wire, request);
+        lay_over(&mut body, &self.extra_body);
         let post = self.http.post(self.url.clone()).headers(self.headers.clone()).json(&body);
         let response = match timeout_at(deadline, post.send()).await {
             Ok(sent) => sent.map_err(|error| self.transport("sending the request", error))?,
@@ -182,10 +206,7 @@ impl HttpModel {
     }
 
     fn error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
-        let what = match &self.key {
-            Some(key) if !key.reveal().is_empty() => what.replace(key.reveal(), "[secret]"),
-            Some(_) | None => what.to_owned(),
-        };
+        let what = self.secrets.masked(what);
         let Wire { name, model, .. } = &self.wire;
         ModelError::new(kind, format!("calling model {name} ({model} at {}): {what}", shown(&self.url)))
     }
@@ -229,18 +250,48 @@ fn base_url(dialect: &dyn Dialect, settings: &ModelSettings) -> Result<Url, Sett
 fn headers(
     dialect: &dyn Dialect,
     settings: &ModelSettings,
-    key: Option<&Secret>,
+    secrets: &Secrets,
 ) -> Result<HeaderMap, SettingsError> {
     let mut headers = dialect.headers();
-    if let Some(key) = key {
+    if let Some(key) = &secrets.key {
         let (name, text) = dialect.key_header(key);
-        let Ok(mut value) = HeaderValue::from_str(&text) else {
-            return Err(settings.invalid("api_key", "holds characters that an HTTP header cannot carry"));
-        };
-        value.set_sensitive(true);
-        headers.insert(name, value);
+        headers.insert(name, header_value(settings, "api_key", &text)?);
+    }
+    for (name, value) in &secrets.headers {
+        let key = format!("headers.{name}");
+        let parsed = HeaderName::from_bytes(name.as_bytes());
+        let name = parsed.map_err(|_| settings.invalid(&key, "is not the name of an HTTP header"))?;
+        headers.insert(name, header_value(settings, &key, value.reveal())?);
     }
     Ok(headers)
+}
+
+fn header_value(settings: &ModelSettings, key: &str, text: &str) -> Result<HeaderValue, SettingsError> {
+    let unfit = |_| settings.invalid(key, "holds characters that an HTTP header cannot carry");
+    let mut value = HeaderValue::from_str(text).map_err(unfit)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+impl Secrets {
+    /// The text without them. A header's value of a few letters is none that one could tell.
+    fn masked(&self, text: &str) -> String {
+        let key = self.key.iter().map(Secret::reveal).filter(|key| !key.is_empty());
+        let headers = self.headers.iter().map(|(_, value)| value.reveal());
+        let headers = headers.filter(|value| value.len() >= HEADER_SECRET_BYTES_MIN);
+        key.chain(headers).fold(text.to_owned(), |text, secret| text.replace(secret, "[secret]"))
+    }
+}
+
+/// Lays an object over another one, key by key.
+fn lay_over(body: &mut Value, extra: &Map<String, Value>) {
+    let Some(fields) = body.as_object_mut() else { return };
+    for (key, value) in extra {
+        match (fields.get_mut(key), value) {
+            (Some(below @ Value::Object(_)), Value::Object(value)) => lay_over(below, value),
+            (Some(_) | None, _) => drop(fields.insert(key.clone(), value.clone())),
+        }
+    }
 }
 
 /// A redirect could carry the key and the conversation to another host, so none is followed.

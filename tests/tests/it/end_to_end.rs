@@ -20,6 +20,7 @@ mod log_tools;
 mod many_children;
 mod master_key;
 mod model_failures;
+mod models_command;
 mod providers;
 mod read_side;
 mod rebuilding;

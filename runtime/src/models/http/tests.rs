@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use domain::message::{Message, ToolArgs};
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
@@ -108,9 +108,21 @@ fn model_of(dialect: &'static dyn Dialect, url: &str, limits: TimeLimits) -> Htt
     let settings = ModelSettings {
         base_url: Some(url.to_owned()),
         model: Some("qwen".into()),
+        extra_body: json!({"thinking": {"type": "enabled"}}).as_object().unwrap().clone(),
         ..ModelSettings::new("local", Provider::Openai)
     };
-    HttpModel::with_limits(dialect, &settings, Some(Secret::new("sk-hidden")), limits).unwrap()
+    let secrets = Secrets {
+        key: Some(Secret::new("sk-hidden")),
+        headers: vec![("X-Team".into(), Secret::new("the-header-secret"))],
+    };
+    HttpModel::with_limits(dialect, &settings, secrets, limits).unwrap()
+}
+
+#[test]
+fn an_object_is_laid_over_another_key_by_key() {
+    let mut body = json!({"a": {"b": 1, "c": [1]}, "d": 2});
+    lay_over(&mut body, json!({"a": {"c": [2], "e": {}}, "d": {"f": 1}, "g": null}).as_object().unwrap());
+    assert_eq!(body, json!({"a": {"b": 1, "c": [2], "e": {}}, "d": {"f": 1}, "g": null}));
 }
 
 async fn ask(model: &HttpModel) -> Result<AssistantMessage, ModelError> {
@@ -132,7 +144,7 @@ async fn a_call_sends_one_request_and_reads_the_stream() {
     assert_eq!(
         body,
         json!({"model": "qwen", "messages": [{"role": "user", "content": "hello"}],
-            "stream": true, "stream_options": {"include_usage": true}})
+            "stream": true, "stream_options": {"include_usage": true}, "thinking": {"type": "enabled"}})
     );
 }
 
@@ -164,10 +176,10 @@ async fn refusals_are_sorted_by_words_and_status() {
         (
             "401 Unauthorized",
             "",
-            r#"{"error":{"message":"Incorrect API key provided: sk-hidden.","code":"invalid_api_key"}}"#,
+            r#"{"error":{"message":"Incorrect API key provided: sk-hidden. the-header-secret","code":"invalid_api_key"}}"#,
             ModelErrorKind::Auth,
             None,
-            "the provider answered 401: Incorrect API key provided: [secret]. (code invalid_api_key)",
+            "the provider answered 401: Incorrect API key provided: [secret]. [secret] (code invalid_api_key)",
         ),
         (
             "429 Too Many Requests",
@@ -231,6 +243,7 @@ async fn every_provider_is_asked_where_and_as_it_wants() {
         let [request] = requests.as_slice() else { panic!("{requests:?}") };
         assert!(request.starts_with(&format!("POST {path} HTTP/1.1\r\n")), "{request}");
         assert!(request.contains(header), "{request}");
+        assert!(request.contains("x-team: the-header-secret\r\n"), "{request}");
         assert_eq!(request.contains("anthropic-version: 2023-06-01\r\n"), path == "/v1/messages");
     }
 }
