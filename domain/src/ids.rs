@@ -206,7 +206,8 @@ fn is_plain(text: &str) -> bool {
 }
 
 fn is_within(text: &str, chars_max: usize) -> bool {
-    !text.is_empty() && text.chars().count() <= chars_max
+    // There are never more characters than bytes, and few texts are long enough to be counted.
+    !text.is_empty() && (text.len() <= chars_max || text.chars().count() <= chars_max)
 }
 
 #[cfg(test)]

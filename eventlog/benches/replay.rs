@@ -10,6 +10,10 @@ use eventlog::{
 use jiff::Timestamp;
 use uuid::Uuid;
 
+/// As in the command.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn log(events: u64) -> EventLog {
     let log = EventLog::in_memory(Options::default());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -58,7 +62,7 @@ fn replay(criterion: &mut Criterion) {
     group.bench_function("replay, checked", |bencher| {
         bencher.iter(|| {
             let mut replay = log.replay(Position::ZERO).unwrap();
-            while !replay.next_page(1_000).unwrap().is_empty() {}
+            while !replay.next_page(256).unwrap().is_empty() {}
         });
     });
     group.bench_function("verify", |bencher| {

@@ -10,19 +10,19 @@ use crate::{
     position::{Position, Seq},
     read::Room,
     recorded::RecordedEvent,
-    store::{LogStore, StoreError},
+    store::{Kept, LogStore, StoreError},
     stream_id::StreamId,
     verify::Fault,
 };
-
-/// Room that is made for a page before it is read.
-const PAGE_MAX: usize = 4_096;
 
 /// Reads events in order.
 pub struct Replay {
     store: Arc<dyn LogStore>,
     after: Position,
+    kept: Kept,
     tails: HashMap<StreamId, (Seq, Hash)>,
+    /// The page that was given out last; its memory is used again.
+    page: Vec<RecordedEvent>,
 }
 
 /// Why the log could not be read on.
@@ -52,7 +52,7 @@ pub enum ReplayError {
 
 impl Replay {
     pub(crate) fn new(store: Arc<dyn LogStore>, after: Position) -> Self {
-        Self { store, after, tails: HashMap::new() }
+        Self { store, after, kept: Kept::default(), tails: HashMap::new(), page: Vec::new() }
     }
 
     /// The next events, at most `limit` and about `PAGE_BYTES_MAX` bytes of them: none at the end of
@@ -60,12 +60,13 @@ impl Replay {
     ///
     /// The first event of a stream is taken as it is if the stream began before the position where
     /// reading did.
-    pub fn next_page(&mut self, limit: usize) -> Result<Vec<RecordedEvent>, ReplayError> {
-        let mut events = Vec::with_capacity(limit.min(PAGE_MAX));
+    pub fn next_page(&mut self, limit: usize) -> Result<&[RecordedEvent], ReplayError> {
         let (mut broken, mut room, after) = (None, Room::of(limit), self.after);
-        self.store.replay(after, limit, &mut |event, hashed| {
-            match check(&mut self.tails, &mut self.after, &event, hashed) {
-                Ok(()) => events.push(event),
+        let Self { tails, after: last, kept, page, .. } = self;
+        page.clear();
+        self.store.replay(after, limit, kept, &mut |event, hashed| {
+            match check(tails, last, &event, hashed) {
+                Ok(()) => page.push(event),
                 Err(error) => broken = Some(error),
             }
             room.take(hashed.len());
@@ -75,7 +76,7 @@ impl Replay {
                 ControlFlow::Break(())
             }
         })?;
-        broken.map_or(Ok(events), Err)
+        broken.map_or(Ok(&self.page), Err)
     }
 }
 
@@ -132,10 +133,25 @@ mod tests {
         let mut replay = log.replay(Position::ZERO).unwrap();
         let mut pages = Vec::new();
         for limit in [4, 4, 4, 4] {
-            pages.push(replay.next_page(limit).unwrap());
+            pages.push(replay.next_page(limit).unwrap().to_vec());
         }
         assert_eq!(pages.concat(), log.read_all(Position::ZERO, 99).unwrap());
         assert_eq!(log.replay(Position::new(5)).unwrap().next_page(99).unwrap().len(), 4);
+    }
+
+    #[tokio::test]
+    async fn a_log_that_grows_is_read_on() {
+        let (store, log) = filled().await;
+        let (mut replay, mut read) = (log.replay(Position::ZERO).unwrap(), Vec::new());
+        for number in 4..40 {
+            read.extend_from_slice(replay.next_page(number as usize % 4).unwrap());
+            sample::add(&log, &sample::thread("t"), number..=number + 1).await.unwrap();
+            store.index().flush().unwrap();
+        }
+        while let page @ [_, ..] = replay.next_page(7).unwrap() {
+            read.extend_from_slice(page);
+        }
+        assert_eq!(read, log.read_all(Position::ZERO, 999).unwrap());
     }
 
     #[tokio::test]

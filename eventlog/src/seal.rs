@@ -79,11 +79,21 @@ impl fmt::Debug for Seal {
     }
 }
 
+/// What a key is usually made of fits in here: a purpose, and a nonce or a name.
+const DERIVED_BYTES: usize = 64;
+
 /// Makes a key for one purpose and one nonce, or one name.
 pub(crate) fn derive(scope_key: &SecretKey, purpose: Purpose, of: &[u8]) -> [u8; KEY_BYTES] {
-    let mut input = Vec::with_capacity(1 + of.len());
-    input.push(purpose as u8);
-    input.extend_from_slice(of);
+    let mut input = [0; DERIVED_BYTES];
+    if let Some((first, rest)) = input.split_first_mut()
+        && let Some(to) = rest.get_mut(..of.len())
+    {
+        *first = purpose as u8;
+        to.copy_from_slice(of);
+        let input = input.get(..=of.len()).unwrap_or_default();
+        return *blake3::keyed_hash(scope_key.bytes(), input).as_bytes();
+    }
+    let input = [&[purpose as u8], of].concat();
     *blake3::keyed_hash(scope_key.bytes(), &input).as_bytes()
 }
 
@@ -120,18 +130,20 @@ pub(crate) fn open(key: &SecretKey, associated: &[u8], sealed: &[u8]) -> Option<
     Some(plain)
 }
 
-/// The same, into memory that is used again.
-pub(crate) fn open_into(
+/// The same, into memory that is used again: what was opened is its beginning.
+pub(crate) fn open_into<'a>(
     key: &SecretKey,
     associated: &[u8],
     sealed: &[u8],
-    plain: &mut Vec<u8>,
-) -> Option<()> {
-    plain.clear();
-    plain.extend_from_slice(sealed);
-    let opened = cipher(key).open_in_place(nonce(), Aad::from(associated), plain).ok()?.len();
-    plain.truncate(opened);
-    Some(())
+    memory: &'a mut Vec<u8>,
+) -> Option<&'a [u8]> {
+    let (sealed, tag) = sealed.split_last_chunk::<TAG_BYTES>()?;
+    if memory.len() < sealed.len() {
+        memory.resize(sealed.len(), 0);
+    }
+    let plain = memory.get_mut(..sealed.len())?;
+    cipher(key).open_separate_gather(nonce(), Aad::from(associated), sealed, tag, plain).ok()?;
+    Some(plain)
 }
 
 /// Every key seals one text, so the cipher's own nonce may stand still.

@@ -181,6 +181,11 @@ impl From<SegmentError> for StoreError {
 /// Is shown an event and the bytes that its hash covers, and says whether it wants more.
 pub type Replayed<'a> = dyn FnMut(RecordedEvent, &[u8]) -> ControlFlow<()> + 'a;
 
+/// What a store keeps between two pages of one replay, so that it neither looks for the next page nor
+/// reads again what it has read ahead. It may be thrown away at any time.
+#[derive(Default)]
+pub struct Kept(Option<segment_store::Walked>);
+
 /// A backend of the log. See the module for the rules.
 pub trait LogStore: Send + Sync {
     /// The keys that its records are sealed with.
@@ -201,8 +206,15 @@ pub trait LogStore: Send + Sync {
     fn key_use(&self, stream: &StreamId, key: &IdempotencyKey) -> Result<Option<KeyUse>, StoreError>;
     /// Events after a position, ascending.
     fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError>;
-    /// Shows events after a position, ascending, with the bytes that their hashes cover.
-    fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError>;
+    /// Shows events after a position, ascending, with the bytes that their hashes cover. Whoever reads
+    /// page by page gives back what was kept after the page before.
+    fn replay(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        visit: &mut Replayed<'_>,
+    ) -> Result<(), StoreError>;
     /// Events of a stream after a seq, ascending.
     fn read_stream(
         &self,

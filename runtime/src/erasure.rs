@@ -36,7 +36,7 @@ pub struct Erasure {
     pub reason: ErasureReason,
     /// How far it has got.
     pub state: ErasureState,
-    /// Events that it takes, or took, from everybody.
+    /// Events that it takes, or took, from everybody: none that an earlier erasure took.
     pub events: u64,
     /// When it was asked for.
     pub requested_at: Timestamp,
@@ -89,6 +89,21 @@ pub(crate) fn read_all(log: &EventLog) -> Result<Vec<Erasure>, HistoryError> {
         }
     }
     Ok(erasures)
+}
+
+/// Events of a thread that erasures of its runs took, as far as those have their end.
+pub(crate) fn erased_by_runs(erasures: &[Erasure], thread_id: &ThreadId) -> u64 {
+    let of_runs = ended_on(erasures, thread_id).filter(|one| one.run.is_some());
+    of_runs.map(|one| one.events).sum()
+}
+
+/// Whether an erasure of the whole thread has its end.
+pub(crate) fn is_thread_erased(erasures: &[Erasure], thread_id: &ThreadId) -> bool {
+    ended_on(erasures, thread_id).any(|one| one.run.is_none())
+}
+
+fn ended_on<'a>(erasures: &'a [Erasure], thread_id: &ThreadId) -> impl Iterator<Item = &'a Erasure> {
+    erasures.iter().filter(move |one| one.state == ErasureState::Done && one.thread_id == *thread_id)
 }
 
 /// The erasures of a log that have their end and whose keys are there all the same.

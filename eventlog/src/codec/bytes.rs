@@ -11,42 +11,51 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    #[inline]
     pub(crate) fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
+    #[inline]
     pub(crate) fn take(&mut self, count: usize, field: &'static str) -> Result<&'a [u8], DecodeError> {
-        let (taken, rest) = self.rest.split_at_checked(count).ok_or(DecodeError::Short { field })?;
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or_else(|| short(field))?;
         self.rest = rest;
         Ok(taken)
     }
 
+    #[inline]
     pub(crate) fn array<const N: usize>(&mut self, field: &'static str) -> Result<[u8; N], DecodeError> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(DecodeError::Short { field })?;
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or_else(|| short(field))?;
         self.rest = rest;
         Ok(*taken)
     }
 
+    #[inline]
     pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, DecodeError> {
         self.array(field).map(u8::from_be_bytes)
     }
 
+    #[inline]
     pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
         self.array(field).map(u16::from_be_bytes)
     }
 
+    #[inline]
     pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
         self.array(field).map(u32::from_be_bytes)
     }
 
+    #[inline]
     pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, DecodeError> {
         self.array(field).map(u64::from_be_bytes)
     }
 
+    #[inline]
     pub(crate) fn uuid(&mut self, field: &'static str) -> Result<Uuid, DecodeError> {
         self.array(field).map(Uuid::from_bytes)
     }
 
+    #[inline]
     pub(crate) fn timestamp(&mut self, field: &'static str) -> Result<Timestamp, DecodeError> {
         let seconds = self.array(field).map(i64::from_be_bytes)?;
         let nanoseconds = self.array(field).map(i32::from_be_bytes)?;
@@ -54,11 +63,13 @@ impl<'a> Reader<'a> {
     }
 
     /// Text with its length in bytes before it, as a u16.
+    #[inline]
     pub(crate) fn text(&mut self, field: &'static str) -> Result<&'a str, DecodeError> {
         let count = self.u16(field)?;
         utf8(self.take(usize::from(count), field)?, field)
     }
 
+    #[inline]
     pub(crate) fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.rest)
     }
@@ -69,6 +80,13 @@ impl<'a> Reader<'a> {
             count => Err(DecodeError::LeftOver { count }),
         }
     }
+}
+
+/// Apart from the reader, and only called when it is met: an error that is made and dropped again for
+/// each field would cost more than reading the field.
+#[cold]
+fn short(field: &'static str) -> DecodeError {
+    DecodeError::Short { field }
 }
 
 pub(crate) fn utf8<'a>(bytes: &'a [u8], field: &'static str) -> Result<&'a str, DecodeError> {

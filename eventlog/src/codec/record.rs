@@ -83,9 +83,10 @@ struct Parts<'a> {
     hash: &'a Hash,
 }
 
+#[inline]
 fn split(bytes: &[u8]) -> Result<Parts<'_>, DecodeError> {
     let (hashed, hash) =
-        bytes.split_last_chunk::<HASH_BYTES>().ok_or(DecodeError::Short { field: "hash" })?;
+        bytes.split_last_chunk::<HASH_BYTES>().ok_or_else(|| DecodeError::Short { field: "hash" })?;
     let mut reader = Reader::new(hashed);
     let version = reader.u8("version")?;
     let flags = reader.u8("flags")?;
@@ -103,22 +104,13 @@ fn split(bytes: &[u8]) -> Result<Parts<'_>, DecodeError> {
 
 /// Reads a record with its hash, and opens it with the key that sealed it. One whose key was
 /// destroyed comes back without its texts.
+#[inline]
 pub(crate) fn decode(bytes: &[u8], keyring: &Keyring) -> Result<RecordedEvent, DecodeError> {
-    let parts = split(bytes)?;
-    let mut event = match parts.version {
-        PLAIN_VERSION => plain::decode(parts.header, parts.body)?,
-        _ => sealed::decode(
-            &sealed::Bytes {
-                clear: parts.clear,
-                header: parts.header,
-                body: parts.body,
-                record: parts.hashed,
-            },
-            keyring,
-        )?,
-    };
-    event.hash = *parts.hash;
-    Ok(event)
+    let Parts { version, clear, header, body, hashed: record, hash } = split(bytes)?;
+    match version {
+        PLAIN_VERSION => plain::decode(header, body).map(|event| RecordedEvent { hash: *hash, ..event }),
+        _ => sealed::decode(&sealed::Bytes { clear, header, body, record, hash }, keyring),
+    }
 }
 
 /// What a sealed record without its hash says when nobody can open it. The hash is not filled in.

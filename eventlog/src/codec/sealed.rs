@@ -24,6 +24,7 @@ use super::{
     record::{Outline, Type, put_header_length},
 };
 use crate::{
+    chain::Hash,
     json::Json,
     keyring::{Found, Keyring, ScopeId},
     keys,
@@ -62,6 +63,7 @@ pub(super) struct Bytes<'a> {
     pub(super) body: &'a [u8],
     /// All but the hash.
     pub(super) record: &'a [u8],
+    pub(super) hash: &'a Hash,
 }
 
 /// Header and body. `out` holds the first two bytes of the prefix.
@@ -146,22 +148,22 @@ fn bits(present: [(bool, u8); 4]) -> u8 {
     present.iter().filter(|(is_present, _)| *is_present).fold(0, |bits, (_, bit)| bits | bit)
 }
 
-/// Reads a record, opened if its key is there and empty if it was destroyed. The hash is not
-/// filled in.
+/// Reads a record, opened if its key is there and empty if it was destroyed.
+#[inline]
 pub(super) fn decode(bytes: &Bytes<'_>, keyring: &Keyring) -> Result<RecordedEvent, DecodeError> {
     let header = read_header(bytes.header)?;
     let scope = header.run.unwrap_or_else(|| stream_scope(&header));
     match keyring.find(scope).map_err(DecodeError::Key)? {
-        Found::Live(scope_key) => OPENED_BODY.with_borrow_mut(|body| {
-            let opened = open_body(bytes, &header, &scope_key, body)?;
-            let event = read_body(header, body, Seal::Opened(opened));
-            body.shrink_to(OPENED_BODY_BYTES_KEPT);
+        Found::Live(scope_key) => OPENED_BODY.with_borrow_mut(|memory| {
+            let event = open_event(bytes, header, &scope_key, memory);
+            memory.truncate(OPENED_BODY_BYTES_KEPT);
+            memory.shrink_to(OPENED_BODY_BYTES_KEPT);
             event
         }),
-        Found::Destroyed => Ok(erased(header, bytes.record)),
+        Found::Destroyed => Ok(RecordedEvent { hash: *bytes.hash, ..erased(header, bytes.record) }),
         // A run's key may be lost with an older copy of the key file; its thread was erased all the same.
         Found::Missing if header.run.is_some() && keyring.is_destroyed(stream_scope(&header)) => {
-            Ok(erased(header, bytes.record))
+            Ok(RecordedEvent { hash: *bytes.hash, ..erased(header, bytes.record) })
         }
         Found::Missing => Err(DecodeError::KeyMissing { stream: header.stream, seq: header.seq }),
     }
@@ -171,18 +173,20 @@ fn stream_scope(header: &Header) -> ScopeId {
     ScopeId(keys::stream_entry::hash(&header.stream))
 }
 
-/// Opens the body into memory that is used again.
-fn open_body(
+/// Opens the body in memory that is used again.
+#[inline]
+fn open_event(
     bytes: &Bytes<'_>,
-    header: &Header,
+    header: Header,
     scope_key: &SecretKey,
-    body: &mut Vec<u8>,
-) -> Result<Opened, DecodeError> {
-    let broken = || DecodeError::SealBroken { stream: header.stream.clone(), seq: header.seq };
-    let (nonce, sealed) = bytes.body.split_first_chunk().ok_or_else(broken)?;
+    memory: &mut Vec<u8>,
+) -> Result<RecordedEvent, DecodeError> {
+    let broken = |header: Header| DecodeError::SealBroken { stream: header.stream, seq: header.seq };
+    let Some((nonce, sealed)) = bytes.body.split_first_chunk() else { return Err(broken(header)) };
     let key = seal::body_key(scope_key, nonce);
-    seal::open_into(&key, bytes.clear, sealed, body).ok_or_else(broken)?;
-    Ok(Opened { nonce: *nonce, type_tag: header.type_tag, key })
+    let Some(body) = seal::open_into(&key, bytes.clear, sealed, memory) else { return Err(broken(header)) };
+    let opened = Opened { nonce: *nonce, type_tag: header.type_tag, key };
+    read_body(header, body, *bytes.hash, Seal::Opened(opened))
 }
 
 /// What is in the clear.
@@ -200,6 +204,7 @@ struct Header {
     recorded_at: jiff::Timestamp,
 }
 
+#[inline]
 fn read_header(header: &[u8]) -> Result<Header, DecodeError> {
     let mut reader = Reader::new(header);
     let position = Position::new(reader.u64("position")?);
@@ -234,7 +239,8 @@ fn options(reader: &mut Reader<'_>, known: u8) -> Result<u8, DecodeError> {
     }
 }
 
-fn read_body(header: Header, body: &[u8], seal: Seal) -> Result<RecordedEvent, DecodeError> {
+#[inline]
+fn read_body(header: Header, body: &[u8], hash: Hash, seal: Seal) -> Result<RecordedEvent, DecodeError> {
     let mut reader = Reader::new(body);
     let event_type = reader.text("event_type")?.to_owned();
     let category = reader.text("category")?.to_owned();
@@ -252,11 +258,25 @@ fn read_body(header: Header, body: &[u8], seal: Seal) -> Result<RecordedEvent, D
     let content_bytes = reader.u32("content")? as usize;
     let content = Json::from_stored(utf8(reader.take(content_bytes, "content")?, "content")?);
     let metadata = Json::from_stored(utf8(reader.rest(), "metadata")?);
-    let mut event = empty(header, seal);
-    (event.event_type, event.category, event.scope) = (event_type, category, scope);
-    (event.causation_id, event.correlation_id, event.owner) = (causation_id, correlation_id, owner);
-    (event.content, event.metadata) = (content, metadata);
-    Ok(event)
+    Ok(RecordedEvent {
+        position: header.position,
+        stream: header.stream,
+        seq: header.seq,
+        event_id: header.event_id,
+        event_type,
+        schema_version: header.schema_version,
+        category,
+        scope,
+        owner,
+        causation_id,
+        correlation_id,
+        created_at: header.created_at,
+        recorded_at: header.recorded_at,
+        content,
+        metadata,
+        hash,
+        seal,
+    })
 }
 
 /// Reads what is in the clear of a record that nobody can open.
@@ -264,12 +284,8 @@ pub(super) fn decode_erased(header: &[u8], record: &[u8]) -> Result<RecordedEven
     Ok(erased(read_header(header)?, record))
 }
 
+/// The event as the header alone tells it. The hash is not filled in.
 fn erased(header: Header, record: &[u8]) -> RecordedEvent {
-    empty(header, Seal::Erased(ErasedRecord(record.into())))
-}
-
-/// The event as the header alone tells it.
-fn empty(header: Header, seal: Seal) -> RecordedEvent {
     RecordedEvent {
         position: header.position,
         stream: header.stream,
@@ -287,7 +303,7 @@ fn empty(header: Header, seal: Seal) -> RecordedEvent {
         content: Json::null(),
         metadata: Json::empty_object(),
         hash: [0; 32],
-        seal,
+        seal: Seal::Erased(ErasedRecord(record.into())),
     }
 }
 

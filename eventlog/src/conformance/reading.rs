@@ -162,7 +162,7 @@ async fn a_page_is_bounded_by_bytes_too_and_only_an_empty_one_is_the_end() {
             assert_eq!(page_sizes(read), expected);
         }
         let mut replay = log.replay(Position::ZERO).unwrap();
-        assert_eq!(page_sizes(|_| replay.next_page(100).unwrap()), expected);
+        assert_eq!(page_sizes(|_| replay.next_page(100).unwrap().to_vec()), expected);
         let mut following = log.subscribe(SubscribeFrom::All { after: Position::ZERO });
         assert_eq!(page_sizes(|_| following.try_next_page(100).unwrap()), expected);
         assert_eq!(page_sizes(|after| log.read_all(after.into(), 1).unwrap()), [1; 7], "never an empty page");

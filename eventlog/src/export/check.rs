@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{
-    EVENTS_FILE, ExportError, HASHES_FILE,
+    EVENTS_FILE, ExportError, HASHES_FILE, SIGNATURE_FILE,
     follow::{self, Follower, Step},
     manifest::Manifest,
     signature::{self, PublicKey},
@@ -84,6 +84,10 @@ pub enum ExportDamage {
 /// thing that is wrong: an event before anything that follows from it.
 pub fn verify_export(folder: &Path, request: VerifyExport<'_>) -> Result<ExportReport, ExportError> {
     let (manifest, signed) = Manifest::read(folder)?;
+    if let Some(name) = missing_file(folder, &manifest) {
+        let damage = Some(ExportDamage::FileMissing { name });
+        return Ok(ExportReport { manifest, events: 0, position: Position::ZERO, damage });
+    }
     let mut follower = Follower::open(folder, manifest.is_whole())?;
     let VerifyExport { against, key, mut progress } = request;
     let mut damage = follow_all(&mut follower, &manifest, against, &mut progress)?.map(ExportDamage::Event);
@@ -94,6 +98,17 @@ pub fn verify_export(folder: &Path, request: VerifyExport<'_>) -> Result<ExportR
     }
     let (events, position) = (follower.walk.events, follower.walk.head.position);
     Ok(ExportReport { manifest, events, position, damage })
+}
+
+/// The first file that belongs to the export and is not there. A manifest that lists other files is
+/// found out later.
+fn missing_file(folder: &Path, manifest: &Manifest) -> Option<String> {
+    if !manifest.has_known_files() {
+        return None;
+    }
+    let listed = manifest.files.iter().chain(&manifest.blobs).map(|file| file.name.as_str());
+    let mut names = listed.chain([SIGNATURE_FILE]);
+    names.find(|name| !folder.join(name).exists()).map(str::to_owned)
 }
 
 fn follow_all(

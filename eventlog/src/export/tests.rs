@@ -108,8 +108,8 @@ fn read_all(log: &EventLog) -> Vec<RecordedEvent> {
     let (mut replay, mut all) = (log.replay(Position::ZERO).unwrap(), Vec::new());
     loop {
         match replay.next_page(1_000).unwrap() {
-            page if page.is_empty() => return all,
-            page => all.extend(page),
+            [] => return all,
+            page => all.extend_from_slice(page),
         }
     }
 }

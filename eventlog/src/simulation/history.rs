@@ -7,11 +7,13 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    pin::Pin,
     sync::Arc,
-    task::{Context, Poll, Waker},
 };
 
+use self::{
+    follower::Follower,
+    life::{Answer, Life, Sent, told},
+};
 use super::{
     gate::{Gate, block_on},
     model::{Model, chain},
@@ -20,9 +22,12 @@ use super::{
     world::{Condition, Point, World},
 };
 use crate::{
-    Append, AppendError, Appended, EraseError, EventFilter, EventLog, ExportedHead, Options, Position, Seq,
-    StreamId, SubscribeFrom, Subscription, VerifyRequest, sample,
+    Append, AppendError, EventFilter, EventLog, ExportedHead, Options, Position, RecordedEvent, Seq,
+    StreamId, VerifyRequest, sample,
 };
+
+mod follower;
+mod life;
 
 /// Processes that a history wears out.
 const LIVES: usize = 4;
@@ -35,32 +40,12 @@ pub(super) type Tally = BTreeMap<Point, usize>;
 /// What is wrong.
 type Found = Result<(), String>;
 
-enum Answer {
-    Append(Result<Appended, AppendError>),
-    Erase(Result<bool, EraseError>),
-}
-
-/// A request that may have been answered.
-struct Sent {
-    request: Request,
-    answer: Pin<Box<dyn Future<Output = Answer>>>,
-    /// The answer, once it is there.
-    ready: Option<Answer>,
-}
-
-impl Sent {
-    fn wait(self) -> (Request, Answer) {
-        let Self { request, answer, ready } = self;
-        (request, ready.unwrap_or_else(|| block_on(answer)))
-    }
-}
-
-/// Somebody who follows the log or a stream, over all lives.
-struct Follower {
-    stream: Option<StreamId>,
-    /// The last position or seq that was seen.
-    cursor: u64,
-    live: Option<Subscription>,
+/// A history from its beginning to its end.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Lived {
+    pub(super) tally: Tally,
+    /// What was asked and answered, how lives ended, and what was there in the end.
+    pub(super) trace: Vec<String>,
 }
 
 pub(super) struct History<W> {
@@ -75,13 +60,7 @@ pub(super) struct History<W> {
     /// The process died while it erased, so that no erasure of this life was answered since.
     died_erasing: bool,
     tally: Tally,
-}
-
-/// A process at work.
-struct Life {
-    log: EventLog,
-    gate: Arc<Gate>,
-    sent: VecDeque<Sent>,
+    trace: Vec<String>,
 }
 
 impl<W: World> History<W> {
@@ -98,17 +77,18 @@ impl<W: World> History<W> {
             again: Vec::new(),
             died_erasing: false,
             tally: Tally::new(),
+            trace: Vec::new(),
         }
     }
 
-    /// Lives all lives, and says which points were met, or what was found wrong.
-    pub(super) fn run(mut self) -> Result<Tally, String> {
+    /// Lives all lives, and says what happened in them, or what was found wrong.
+    pub(super) fn run(mut self) -> Result<Lived, String> {
         for _ in 0..LIVES {
             let point = *self.dice.pick(&Point::ALL);
             self.live(point).map_err(|wrong| format!("in a life that was to end at {point:?}: {wrong}"))?;
         }
         self.last_life().map_err(|wrong| format!("in the last life: {wrong}"))?;
-        Ok(self.tally)
+        Ok(Lived { tally: self.tally, trace: self.trace })
     }
 
     fn live(&mut self, point: Point) -> Found {
@@ -218,6 +198,7 @@ impl<W: World> History<W> {
 
     fn answered(&mut self, log: &EventLog, request: Request, answer: Answer) -> Found {
         let condition = self.world.condition();
+        self.trace.push(told(&request, &answer));
         match (request, answer) {
             (
                 Request::Append(append),
@@ -367,6 +348,10 @@ impl<W: World> History<W> {
             while follower.follow(usize::MAX, &self.model)? {}
         }
         self.check_opened(&life.log)?;
+        let all = life.log.read_all(Position::ZERO, usize::MAX).map_err(|error| chain(&error))?;
+        let shown =
+            |one: &RecordedEvent| format!("{} {} {} {}", one.position, one.stream, one.seq, one.content);
+        self.trace.extend(all.iter().map(shown));
         self.bury(life);
         let Some(life) = self.open()? else { return Err("it died of nothing".to_owned()) };
         self.bury(life);
@@ -375,87 +360,6 @@ impl<W: World> History<W> {
 
     fn met(&mut self, point: Point) {
         *self.tally.entry(point).or_default() += 1;
+        self.trace.push(format!("{point:?}"));
     }
-}
-
-/// Whoever drops the log waits for its writer.
-impl Drop for Life {
-    fn drop(&mut self) {
-        self.gate.open();
-    }
-}
-
-impl Life {
-    /// Puts a request into the writer's queue.
-    fn send(&mut self, request: Request) {
-        let (log, asked) = (self.log.clone(), request.clone());
-        let mut answer: Pin<Box<dyn Future<Output = Answer>>> = Box::pin(async move {
-            match asked {
-                Request::Append(append) => Answer::Append(log.append(append).await),
-                Request::Erase(StreamId::Thread(thread_id)) => {
-                    Answer::Erase(log.destroy_thread_key(&thread_id).await)
-                }
-                Request::Erase(other) => panic!("{other} is no thread"),
-            }
-        });
-        // The first look at it puts it into the queue, which has room.
-        let ready = match poll(answer.as_mut()) {
-            Poll::Ready(answer) => Some(answer),
-            Poll::Pending => None,
-        };
-        let is_first = self.sent.is_empty();
-        self.sent.push_back(Sent { request, answer, ready });
-        if is_first {
-            let log = self.log.clone();
-            self.gate.wait(|| log.is_poisoned());
-        }
-    }
-
-    /// Takes the answers that are there.
-    fn receive(&mut self) {
-        for sent in self.sent.iter_mut().filter(|sent| sent.ready.is_none()) {
-            sent.ready = match poll(sent.answer.as_mut()) {
-                Poll::Ready(answer) => Some(answer),
-                // Everybody gets the answer that the log is poisoned, some later.
-                Poll::Pending if self.log.is_poisoned() => Some(block_on(sent.answer.as_mut())),
-                Poll::Pending => break,
-            };
-        }
-    }
-
-    /// Whether an erasure is among what is answered.
-    fn has_erased(&self) -> bool {
-        let answered = self.sent.iter().filter(|sent| sent.ready.is_some());
-        answered.map(|sent| &sent.request).any(|request| matches!(request, Request::Erase(_)))
-    }
-}
-
-impl Follower {
-    fn from(&self) -> SubscribeFrom {
-        match &self.stream {
-            None => SubscribeFrom::All { after: Position::new(self.cursor) },
-            Some(id) => SubscribeFrom::Stream { id: id.clone(), after: Seq::new(self.cursor) },
-        }
-    }
-
-    /// Sees what is next, which must be next to what it has seen. Says whether there was something.
-    fn follow(&mut self, limit: usize, model: &Model) -> Result<bool, String> {
-        let Some(live) = &mut self.live else { return Ok(false) };
-        let mut next = Box::pin(live.next_page(limit));
-        let page = match poll(next.as_mut()) {
-            Poll::Ready(page) => page.map_err(|error| chain(&error))?,
-            Poll::Pending => Vec::new(),
-        };
-        let last = match self.stream {
-            None => page.last().map(|event| event.position.get()),
-            Some(_) => page.last().map(|event| event.seq.get()),
-        };
-        model.check_read(self.stream.as_ref(), self.cursor, limit, &page)?;
-        self.cursor = last.unwrap_or(self.cursor);
-        Ok(!page.is_empty())
-    }
-}
-
-fn poll<T>(future: Pin<&mut (dyn Future<Output = T> + '_)>) -> Poll<T> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
 }

@@ -8,7 +8,8 @@ use std::sync::{
 use domain::ids::RunHash;
 
 use super::{
-    Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, SegmentStore, StoreError, StreamSummary, Tail,
+    Commit, CommitGroup, Head, Kept, KeyUse, LogStore, Replayed, SegmentStore, StoreError, StreamSummary,
+    Tail,
 };
 use crate::{
     append::IdempotencyKey,
@@ -94,8 +95,14 @@ impl LogStore for FaultyStore {
         self.inner.read_all(after, limit)
     }
 
-    fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError> {
-        self.inner.replay(after, limit, visit)
+    fn replay(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        visit: &mut Replayed<'_>,
+    ) -> Result<(), StoreError> {
+        self.inner.replay(after, limit, kept, visit)
     }
 
     fn read_stream(

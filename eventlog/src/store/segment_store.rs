@@ -10,12 +10,12 @@ use std::{
 
 use domain::ids::RunHash;
 
-use super::{Commit, CommitGroup, Head, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
+use super::{Commit, CommitGroup, Head, Kept, KeyUse, LogStore, Replayed, StoreError, StreamSummary, Tail};
 use crate::{
     append::IdempotencyKey,
     codec::{DecodeError, record},
     engine::Engine,
-    index::{Index, Located, Source},
+    index::{Index, Source},
     keyring::{Found, Keyring, ScopeId},
     keys::{self, INDEX_KEYSPACES, location::Location, run_entry::TypeRef, task_event::Task},
     position::{Position, Seq},
@@ -44,6 +44,24 @@ pub struct SegmentStore {
     writing: Mutex<Writing>,
     /// The position before the first; zero but in tests of large numbers.
     pub(super) begins_after: Position,
+}
+
+/// A walk over the segments, to be gone on with.
+pub(super) struct Walked {
+    walk: Walk,
+    /// Where the log ended while it was read.
+    head: Position,
+}
+
+impl Walked {
+    /// The walk, if it has not gone past a position.
+    fn go_on(self, next: Position, head: Position) -> Option<Walk> {
+        let Self { mut walk, head: before } = self;
+        if head != before {
+            walk.forget_ahead();
+        }
+        walk.next_position().is_some_and(|first| first <= next).then_some(walk)
+    }
 }
 
 struct Writing {
@@ -115,15 +133,24 @@ impl SegmentStore {
     }
 
     /// Shows the records after a position, ascending, until there are no more or enough.
-    fn visit_after(&self, after: Position, visit: &mut VisitRecord<'_>) -> Result<(), StoreError> {
+    fn visit_after(
+        &self,
+        after: Position,
+        kept: &mut Kept,
+        visit: &mut VisitRecord<'_>,
+    ) -> Result<(), StoreError> {
         #[cfg(test)]
         self.segments.meet(crate::segment::faulty::Moment::Read)?;
         let head = self.index.end().head.position;
         let mut next = after.max(self.begins_after).next();
+        if let Some(walk) = kept.0.take().and_then(|walked| walked.go_on(next, head)) {
+            return self.walk_on(walk, (next, head), kept, visit);
+        }
         while next <= head {
             let located = self.index.locate(next)?.ok_or(StoreError::MissingEvent { position: next })?;
             let Some(bytes) = &located.frame else {
-                return self.walk_from(&located, next, head, visit);
+                let walk = Walk::new(self.segments.clone(), located.address, Some(located.commit.first));
+                return self.walk_on(walk, (next, head), kept, visit);
             };
             let header = Header::decode(bytes, located.address)
                 .map_err(|flaw| self.segments.damaged(located.address, flaw))?;
@@ -136,22 +163,25 @@ impl SegmentStore {
     }
 
     /// Shows records from the segments, from a position on, up to the head.
-    fn walk_from(
+    fn walk_on(
         &self,
-        located: &Located,
-        from: Position,
-        head: Position,
+        mut walk: Walk,
+        (from, head): (Position, Position),
+        kept: &mut Kept,
         visit: &mut VisitRecord<'_>,
     ) -> Result<(), StoreError> {
-        let mut walk = Walk::new(self.segments.clone(), located.address, Some(located.commit.first));
         let mut next = from;
         while next <= head {
             let frame = walk.next()?.ok_or(StoreError::MissingEvent { position: next })?;
+            let header = frame.header;
             if show_from(&frame, next, visit)?.is_break() {
-                return Ok(());
+                // Where it was left in the middle of the frame, what was shown is passed over next time.
+                walk.back_to(&header);
+                break;
             }
-            next = frame.header.commit().last.next();
+            next = header.commit().last.next();
         }
+        kept.0 = Some(Walked { walk, head });
         Ok(())
     }
 
@@ -252,7 +282,7 @@ impl LogStore for SegmentStore {
     fn read_all(&self, after: Position, limit: usize) -> Result<Vec<RecordedEvent>, StoreError> {
         let (mut events, mut room) = (Vec::new(), Room::of(limit));
         if room.is_left() {
-            self.visit_after(after, &mut |record| {
+            self.visit_after(after, &mut Kept::default(), &mut |record| {
                 room.take(record.len());
                 events.push(self.decode_event(record)?);
                 Ok(flow(room.is_left()))
@@ -261,12 +291,18 @@ impl LogStore for SegmentStore {
         Ok(events)
     }
 
-    fn replay(&self, after: Position, limit: usize, visit: &mut Replayed<'_>) -> Result<(), StoreError> {
+    fn replay(
+        &self,
+        after: Position,
+        limit: usize,
+        kept: &mut Kept,
+        visit: &mut Replayed<'_>,
+    ) -> Result<(), StoreError> {
         let mut left = limit;
         if left == 0 {
             return Ok(());
         }
-        self.visit_after(after, &mut |record| {
+        self.visit_after(after, kept, &mut |record| {
             left -= 1;
             let shown = visit(self.decode_event(record)?, record::hashed(record));
             Ok(flow(left > 0 && shown.is_continue()))

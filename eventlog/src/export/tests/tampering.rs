@@ -173,13 +173,12 @@ async fn a_removed_file_is_named() {
         for name in names {
             let (path, aside) = (changed.folder.join(&name), changed.world.path("aside"));
             fs::rename(&path, &aside).unwrap();
-            match verify_export(&changed.folder, VerifyExport::default()) {
-                Ok(report) => assert!(report.damage.is_some(), "{name}"),
-                Err(ExportError::Damaged(damage)) => {
-                    assert_eq!(*damage, ExportDamage::FileMissing { name: name.clone() });
-                }
+            let damage = match verify_export(&changed.folder, VerifyExport::default()) {
+                Ok(report) => report.damage,
+                Err(ExportError::Damaged(damage)) => Some(*damage),
                 Err(error) => panic!("{name}: {error}"),
-            }
+            };
+            assert_eq!(damage, Some(ExportDamage::FileMissing { name }));
             fs::rename(&aside, &path).unwrap();
         }
     }

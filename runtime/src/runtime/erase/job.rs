@@ -19,7 +19,12 @@ use tokio::{
 };
 
 use super::{Erasing, Runtime, request};
-use crate::{cancellation::StopCause, erasure::Erasure, request::EraseError, sandbox::ThreadFolders};
+use crate::{
+    cancellation::StopCause,
+    erasure::{self, Erasure},
+    request::EraseError,
+    sandbox::ThreadFolders,
+};
 
 /// A thread, or a run on it.
 type Key = (ThreadId, Option<RunHash>);
@@ -184,17 +189,22 @@ impl Runtime {
         removed.map_err(|source| EraseError::Folders { thread_id: thread_id.clone(), source })
     }
 
+    /// Each event counts for one erasure only: of two that overlap, for the one whose end is recorded
+    /// first.
     async fn record_end(&self, erasure: &Erasure) -> Result<(), EraseError> {
         let Erasure { erasure_id, reason, requested_at, .. } = *erasure;
         let (log, thread_id) = (&self.services.log, erasure.thread_id.clone());
+        let _one_at_a_time = self.erasing.lock(&thread_id).await;
+        let known = self.read(erasure::read_all).await?;
         let event = match erasure.run {
             Some(run_hash) => {
-                let events = log.run_events(run_hash)?;
+                let went_before = erasure::is_thread_erased(&known, &thread_id);
+                let events = if went_before { 0 } else { log.run_events(run_hash)? };
                 RegistryEvent::RunErased(RunErased { erasure_id, thread_id, run_hash, events, requested_at })
             }
             None => {
-                let tail = log.stream_tail(&StreamId::Thread(thread_id.clone()))?;
-                let events = tail.unwrap_or(Seq::ZERO).get();
+                let tail = log.stream_tail(&StreamId::Thread(thread_id.clone()))?.unwrap_or(Seq::ZERO);
+                let events = tail.get().saturating_sub(erasure::erased_by_runs(&known, &thread_id));
                 RegistryEvent::ThreadErased(ThreadErased {
                     erasure_id,
                     thread_id,

@@ -1,5 +1,7 @@
 //! Asking for an erasure: what is there to be erased, and the record that it is to be.
 
+use std::borrow::Cow;
+
 use domain::{
     event::{ErasureReason, ErasureRequested, RegistryEvent},
     ids::{ErasureId, RunHash, RunId, ThreadId, UserId},
@@ -57,12 +59,14 @@ impl Runtime {
         }
         let is_begun =
             |one: &Erasure| (&one.thread_id, one.run) == (thread_id, run) && one.state != ErasureState::Done;
-        let may_be_begun = known.is_none_or(|known| known.iter().any(is_begun));
-        let all = if may_be_begun { self.read(erasure::read_all).await? } else { Vec::new() };
-        let begun = all.into_iter().find(is_begun);
-        let erasure = match begun {
-            Some(begun) => begun,
-            None => self.request_erasure(&target, reason).await?,
+        let known = known.filter(|known| !known.iter().any(is_begun));
+        let all = match known {
+            Some(known) => Cow::Borrowed(known),
+            None => Cow::Owned(self.read(erasure::read_all).await?),
+        };
+        let erasure = match all.iter().find(|one| is_begun(one)) {
+            Some(begun) => begun.clone(),
+            None => self.request_erasure(&target, reason, &all).await?,
         };
         Ok(self.carry_out_aside(erasure))
     }
@@ -89,18 +93,19 @@ impl Runtime {
         refused.map_or(Ok(begun), Err)
     }
 
-    /// Records that something is to be erased.
+    /// Records that something is to be erased. `known` are the erasures before it.
     pub(in super::super) async fn request_erasure(
         &self,
         target: &Target,
         reason: ErasureReason,
+        known: &[Erasure],
     ) -> Result<Erasure, EraseError> {
         let thread_id = target.thread_id().clone();
         let requested = ErasureRequested {
             erasure_id: ErasureId::from_uuid(self.services.ids.uuid()),
             run_hash: target.run_hash(),
             reason,
-            events: self.extent(target)?,
+            events: self.extent(target, known)?,
             requested_at: self.services.clock.now(),
             thread_id: thread_id.clone(),
         };
@@ -108,8 +113,9 @@ impl Runtime {
         Ok(Erasure::begun(requested))
     }
 
-    /// How many events there are to be erased. What is not there, or no more, is unknown.
-    fn extent(&self, target: &Target) -> Result<u64, EraseError> {
+    /// How many events there are to be erased, without those that were erased before. What is not there,
+    /// or no more, is unknown.
+    fn extent(&self, target: &Target, known: &[Erasure]) -> Result<u64, EraseError> {
         let log = &self.services.log;
         let thread_id = target.thread_id();
         let stream = StreamId::Thread(thread_id.clone());
@@ -119,7 +125,10 @@ impl Runtime {
         }
         let events = log.stream_tail(&stream)?.ok_or_else(unknown_thread)?.get();
         let (first, events) = match target {
-            Target::Thread(_) => (log.read_stream(&stream, Seq::ZERO, 1)?, events),
+            Target::Thread(_) => {
+                let erased = erasure::erased_by_runs(known, thread_id);
+                (log.read_stream(&stream, Seq::ZERO, 1)?, events.saturating_sub(erased))
+            }
             Target::Run(_, run_id) => {
                 let first = log.read_run(thread_id, run_id, &EventFilter::default(), Seq::ZERO, 1)?;
                 if first.is_empty() {

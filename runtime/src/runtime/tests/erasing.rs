@@ -139,7 +139,7 @@ async fn check_carried_on(steps: usize, state: ErasureState, recovery: Recovery)
     let world = setup.build().await;
     assert_eq!(world.run("go").await, RunStatus::Success);
     let target = Target::Thread(world.thread.clone());
-    let begun = world.runtime.request_erasure(&target, ErasureReason::Thread).await.unwrap();
+    let begun = world.runtime.request_erasure(&target, ErasureReason::Thread, &[]).await.unwrap();
     if steps > 1 {
         destroy_keys(&world.log, &begun).await.unwrap();
     }
@@ -173,7 +173,7 @@ async fn an_erasure_that_was_cut_off_is_carried_on() {
 async fn asking_again_carries_on_too() {
     let world = world().await;
     let target = Target::Thread(world.thread.clone());
-    let begun = world.runtime.request_erasure(&target, ErasureReason::Thread).await.unwrap();
+    let begun = world.runtime.request_erasure(&target, ErasureReason::Thread, &[]).await.unwrap();
     destroy_keys(&world.log, &begun).await.unwrap();
     assert_eq!(world.runtime.erase_thread(&world.thread).await.unwrap(), begun.erasure_id);
     check_erased(&world, &world.runtime.erasure(begun.erasure_id).unwrap().unwrap());

@@ -177,7 +177,7 @@ async fn check_carried_on(text: &str, steps: usize, state: ErasureState, recover
     }
     world.runtime.shutdown().await;
     let target = Target::Run(world.thread.clone(), run.clone());
-    let begun = world.runtime.request_erasure(&target, ErasureReason::Run).await.unwrap();
+    let begun = world.runtime.request_erasure(&target, ErasureReason::Run, &[]).await.unwrap();
     if steps > 1 {
         destroy_keys(&world.log, &begun).await.unwrap();
     }
@@ -239,4 +239,42 @@ async fn a_thread_stays_its_owners_when_its_first_run_is_erased() {
     assert!(world.log.is_erased(&other) && !world.log.is_erased(&thread));
     world.runtime.erase_owner(&UserId::new("ada").unwrap()).await.unwrap();
     assert!(world.log.is_erased(&thread));
+}
+
+/// What each erasure took, in the order in which they were asked for.
+fn taken(world: &World) -> Vec<u64> {
+    world.runtime.erasures().unwrap().iter().map(|one| one.events).collect()
+}
+
+fn events_of_thread(world: &World) -> u64 {
+    world.log.stream_tail(&StreamId::Thread(world.thread.clone())).unwrap().unwrap().get()
+}
+
+#[tokio::test]
+async fn an_erasure_does_not_count_what_one_before_it_took() {
+    let world = world().await;
+    let (first, second) = (ended(&world, "first").await, ended(&world, "second").await);
+    let of_first = of_run(&world, &first).len() as u64;
+    world.runtime.erase_run(&world.thread, &first).await.unwrap();
+    let again = world.runtime.erase_run(&world.thread, &first).await;
+    assert!(matches!(again, Err(EraseError::UnknownRun(_))), "{again:?}");
+    let of_second = of_run(&world, &second).len() as u64;
+    world.runtime.erase_run(&world.thread, &second).await.unwrap();
+    let all = events_of_thread(&world);
+    world.runtime.erase_thread(&world.thread).await.unwrap();
+    assert_eq!(taken(&world), [of_first, of_second, all - of_first - of_second]);
+    assert!(all > of_first + of_second, "the thread has events of its own");
+}
+
+#[tokio::test]
+async fn of_two_erasures_at_once_the_first_that_ends_counts_what_both_took() {
+    let world = world().await;
+    let run = ended(&world, "first").await;
+    let target = Target::Run(world.thread.clone(), run);
+    world.runtime.request_erasure(&target, ErasureReason::Run, &[]).await.unwrap();
+    let all = events_of_thread(&world);
+    world.runtime.erase_thread(&world.thread).await.unwrap();
+    world.runtime.recover(Recovery::Resume).await.unwrap();
+    assert!(world.runtime.erasures().unwrap().iter().all(|one| one.state == ErasureState::Done));
+    assert_eq!(taken(&world), [0, all]);
 }
