@@ -85,7 +85,7 @@ pub(in crate::stub_model) fn fault(strictness: Strictness, sent: &Value) -> Opti
             return Some(format!("messages.{at}: {fault}"));
         }
     }
-    if messages.len() % 2 == 0 {
+    if messages.len().is_multiple_of(2) {
         return Some("messages: the last one must be the user's".to_owned());
     }
     for tool in list(&sent["tools"]) {

@@ -129,7 +129,7 @@ pub(in crate::stub_model) fn fault(strictness: Strictness, sent: &Value) -> Opti
         }
         calls = parts.iter().filter_map(|part| part.get("functionCall")).collect();
     }
-    if contents.len() % 2 == 0 {
+    if contents.len().is_multiple_of(2) {
         return Some("contents: the last one must be the user's".to_owned());
     }
     declarations_fault(sent).or_else(|| strict::fault(Strictness::default(), &as_chat(sent)))
