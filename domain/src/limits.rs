@@ -131,5 +131,15 @@ pub const BATCH_RESULT_CHARS_DEFAULT: u32 = 8_192;
 /// What may be configured for the history that a summary is made of, in tokens. Less is no
 /// material.
 pub const SUMMARY_TRIM_TOKENS_RANGE: RangeInclusive<u64> = 100..=10_000_000;
+/// What may be configured for model calls at once; 0 sets no limit.
+pub const CONCURRENT_CALLS_RANGE: RangeInclusive<u32> = 0..=10_000;
+/// What may be configured for attempts at one model call.
+pub const RETRY_ATTEMPTS_RANGE: RangeInclusive<u32> = 1..=20;
+/// What may be configured for the waits between attempts, in milliseconds.
+pub const RETRY_WAIT_MS_RANGE: RangeInclusive<u64> = 1..=600_000;
+/// What may be configured for failed calls after which a model is left alone; 0 for never.
+pub const CIRCUIT_THRESHOLD_RANGE: RangeInclusive<u32> = 0..=1_000;
+/// What may be configured for how long a model is left alone, in seconds.
+pub const CIRCUIT_RECOVERY_SECONDS_RANGE: RangeInclusive<u64> = 1..=86_400;
 /// What may be configured for any count of the loop guard (chain facts §1.6: from 1).
 pub const LOOP_COUNT_RANGE: RangeInclusive<u32> = 1..=10_000;

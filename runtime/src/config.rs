@@ -13,6 +13,7 @@ mod error;
 mod file;
 mod guards;
 mod layers;
+mod llm_call;
 mod master_key;
 mod nearest;
 mod plain_words;
@@ -38,6 +39,7 @@ pub use self::{
     effective::Entry,
     error::{ConfigError, Problem, Problems},
     guards::{LoopDetection, ToolFrequencyOverride},
+    llm_call::{CircuitBreaker, LlmCall},
     master_key::MasterKeySource,
     nearest::nearest,
     pricing::{ModelPrice, Pricing},
@@ -69,6 +71,10 @@ pub struct Config {
     pub verification: Verification,
     /// When and how far history is compacted.
     pub summarization: Summarization,
+    /// How models are called.
+    pub llm_call: LlmCall,
+    /// When a model is left alone.
+    pub circuit_breaker: CircuitBreaker,
     /// When an agent goes round in circles.
     pub loop_detection: LoopDetection,
     /// The lead's token budget; `None` sets none.

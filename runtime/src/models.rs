@@ -12,7 +12,9 @@ use futures::future::BoxFuture;
 
 mod answer;
 mod anthropic;
+mod call_gate;
 mod call_id;
+pub(crate) mod circuit;
 mod classify;
 pub mod configured;
 mod conversation;
@@ -32,6 +34,7 @@ pub mod settings;
 pub mod sse;
 mod torn;
 
+pub use circuit::CircuitPolicy;
 pub use configured::{Models, UnknownModel};
 pub use domain::tool_spec::ToolSpec;
 pub use error::{ModelError, ModelErrorKind};

@@ -29,6 +29,7 @@ use crate::{
     locks::Locks,
     models::{
         Models,
+        circuit::Circuits,
         retry::{Pauses, RetryPolicy, SystemPauses},
     },
     request::{CancelError, HistoryError},
@@ -77,7 +78,8 @@ impl Runtime {
     /// A runtime with nothing to do. Probing how shell lines can be confined blocks for some
     /// milliseconds.
     pub fn new(parts: RuntimeParts) -> Self {
-        Self::with_pauses(parts, RetryPolicy::default(), Arc::new(SystemPauses))
+        let retry_policy = parts.config.llm_call.retry_policy();
+        Self::with_pauses(parts, retry_policy, Arc::new(SystemPauses))
     }
 
     /// The same, with retries and waits of one's own.
@@ -109,7 +111,8 @@ impl Runtime {
         let services = Services {
             log: parts.log,
             data_folder: parts.data_folder,
-            models: parts.models,
+            models: parts.models.gated(config.llm_call.max_concurrent_calls),
+            circuits: Circuits::new(config.circuit_breaker.policy()),
             retry_policy,
             pauses,
             registry: Registry::new(config.subagents, config.summarization.enabled),

@@ -17,6 +17,7 @@ use crate::{
     live_runs::LiveRuns,
     models::{
         Models,
+        circuit::Circuits,
         retry::{Pauses, RetryPolicy},
     },
     sandbox::{Confinement, NoConfinement},
@@ -29,6 +30,8 @@ pub(crate) struct Services {
     pub(crate) log: EventLog,
     pub(crate) data_folder: PathBuf,
     pub(crate) models: Models,
+    /// Models that are left alone for a while.
+    pub(crate) circuits: Circuits,
     pub(crate) retry_policy: RetryPolicy,
     pub(crate) pauses: Arc<dyn Pauses>,
     pub(crate) registry: Registry,

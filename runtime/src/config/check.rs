@@ -46,6 +46,8 @@ pub(super) fn problems_of(config: &Config) -> Vec<SettingProblem> {
     problems.extend(config.subagent_runtime.problems());
     problems.extend(config.subagent_batches.problems());
     problems.extend(config.summarization.problems(&config.models));
+    problems.extend(config.llm_call.problems());
+    problems.extend(config.circuit_breaker.problems());
     problems.extend(config.loop_detection.problems());
     problems.extend(config.token_budget.iter().flat_map(|budget| budget.problems("token_budget")));
     problems.extend(config.log.problems());

@@ -191,6 +191,33 @@ fn one_trigger_needs_no_list_and_none_means_never() {
 }
 
 #[test]
+fn how_models_are_called_has_its_ranges() {
+    let section = "llm_call: {max_concurrent_calls: 4, retry_max_attempts: 5, retry_base_ms: 10, retry_cap_ms: 20, burst_base_ms: 30}\n";
+    let set =
+        yaml(&format!("{section}circuit_breaker: {{threshold: 0, recovery_seconds: 9}}\n")).unwrap().config;
+    let policy = set.llm_call.retry_policy();
+    assert_eq!((set.llm_call.max_concurrent_calls, policy.attempts_max), (4, 5));
+    assert_eq!(
+        [policy.wait_base, policy.wait_cap, policy.burst_wait_base].map(|wait| wait.as_millis()),
+        [10, 20, 30]
+    );
+    assert_eq!(
+        (set.circuit_breaker.policy().threshold, set.circuit_breaker.policy().recovery.as_secs()),
+        (0, 9)
+    );
+    assert_eq!(Config::default().llm_call.retry_policy(), crate::models::RetryPolicy::default());
+    for (text, expected) in [
+        ("llm_call: {retry_max_attempts: 0}", "llm_call.retry_max_attempts is 0: it must be from 1 to 20"),
+        (
+            "circuit_breaker: {recovery_seconds: 0}",
+            "circuit_breaker.recovery_seconds is 0: it must be from 1 to 86400",
+        ),
+    ] {
+        check_yaml_refused(text, &format!("{expected} (set in remit.yaml)"));
+    }
+}
+
+#[test]
 fn a_history_cannot_be_compacted_by_what_is_not_there() {
     for (text, expected) in [
         (

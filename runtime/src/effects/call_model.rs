@@ -19,7 +19,8 @@ use crate::{
     run_owner::RecordError,
 };
 
-/// Asks, with the retries that the policy allows, and records the reply. A model that fails for
+/// Asks, with the retries that the policy allows, unless the model is left alone for a while, and
+/// records the reply. A model that fails for
 /// good leaves an `llm.error` and a marked reply in its place, so that the agent ends with its
 /// words and keeps its work.
 pub(crate) async fn perform(agent_loop: &mut AgentLoop) -> Result<(), RecordError> {
@@ -34,7 +35,14 @@ pub(crate) async fn perform(agent_loop: &mut AgentLoop) -> Result<(), RecordErro
     let on_retry = |notice| note_retry(recorder.clone(), model_name.clone(), notice);
     let retries =
         Retries { policy: &services.retry_policy, pauses: services.pauses.as_ref(), on_retry: &on_retry };
-    let called = call_with_retries(agent_loop.model.as_ref(), &request, &no_deltas, retries).await;
+    let called = match services.circuits.enter(&model_name) {
+        Ok(pass) => {
+            let called = call_with_retries(agent_loop.model.as_ref(), &request, &no_deltas, retries).await;
+            pass.settle(&called);
+            called
+        }
+        Err(error) => Err(GaveUp { attempts: 0, error }),
+    };
     let reply = match called.and_then(storable) {
         Ok(reply) => reply,
         Err(gave_up) => {

@@ -13,7 +13,7 @@ use domain::{
 
 use crate::{
     agent_loop::AgentLoop,
-    models::{AgentTag, ChatModel, ModelRequest, no_deltas},
+    models::{AgentTag, ChatModel, ModelError, ModelRequest, circuit::Circuits, no_deltas},
     run_owner::RecordError,
 };
 
@@ -30,7 +30,7 @@ pub(crate) async fn perform(agent_loop: &mut AgentLoop, plan: CompactionPlan) ->
     let mut failures = Vec::new();
     let mut done = None;
     for (name, model) in candidates(agent_loop) {
-        match ask(&name, model, &request).await {
+        match ask(&agent_loop.recorder.context.services.circuits, &name, model, &request).await {
             Ok(reply) => {
                 done = Some((name, reply));
                 break;
@@ -63,6 +63,7 @@ fn candidates(agent_loop: &AgentLoop) -> Vec<(String, Option<Arc<dyn ChatModel>>
 
 /// A summary is a reply with text.
 async fn ask(
+    circuits: &Circuits,
     name: &str,
     model: Option<Arc<dyn ChatModel>>,
     request: &ModelRequest,
@@ -76,8 +77,11 @@ async fn ask(
     let Some(model) = model else {
         return Err(failure(UNKNOWN_MODEL, "the model is no longer configured"));
     };
-    let reply = model.call(request, &no_deltas).await;
-    let reply = reply.map_err(|error| failure(error.kind.reason(), &error.message))?;
+    let failed = |error: ModelError| failure(error.kind.reason(), &error.message);
+    let pass = circuits.enter(name).map_err(failed)?;
+    let reply = model.call(request, &no_deltas).await.map_err(failed)?;
+    // One attempt that fails says little of a model; a reply says that it answers.
+    pass.settle(&Ok(()));
     if reply.content.trim().is_empty() {
         let blank = failure(BLANK, "the reply has no text");
         return Err(SummaryFailure { usage: reply.usage, ..blank });

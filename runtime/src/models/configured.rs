@@ -3,10 +3,12 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use reqwest::Url;
+use tokio::sync::Semaphore;
 
 use super::{
     ChatModel, ModelSettings, OfflineModel, Provider, Secret, SettingsError,
     anthropic::Anthropic,
+    call_gate::GatedModel,
     dialect::Dialect,
     gemini::Gemini,
     http::{HttpModel, Secrets},
@@ -84,6 +86,19 @@ impl Models {
     #[must_use]
     pub fn with(mut self, model: impl ChatModel + 'static) -> Self {
         self.by_name.insert(model.name().to_owned(), Arc::new(model));
+        self
+    }
+
+    /// The same models, of which so many calls are at work at once, together; 0 sets no limit.
+    #[must_use]
+    pub(crate) fn gated(mut self, calls_max: u32) -> Self {
+        if calls_max > 0 {
+            let places =
+                Arc::new(Semaphore::new(usize::try_from(calls_max).unwrap_or(Semaphore::MAX_PERMITS)));
+            for model in self.by_name.values_mut() {
+                *model = Arc::new(GatedModel::new(Arc::clone(model), &places));
+            }
+        }
         self
     }
 

@@ -41,6 +41,8 @@ pub enum ModelErrorKind {
     Transient,
     /// The provider says that it has too much to do.
     Busy,
+    /// The model failed too often and is not asked for a while.
+    CircuitOpen,
     /// What came back is not a reply that this adapter can read, or it is too large.
     InvalidReply,
     /// Anything else, such as a request that the provider refuses.
@@ -52,12 +54,12 @@ impl ModelErrorKind {
     pub const fn is_retryable(self) -> bool {
         match self {
             Self::BurstRate | Self::StreamStalled | Self::Transient | Self::Busy => true,
-            Self::Quota | Self::Auth | Self::InvalidReply | Self::Generic => false,
+            Self::Quota | Self::Auth | Self::CircuitOpen | Self::InvalidReply | Self::Generic => false,
         }
     }
 
     /// The reason in events and fallback replies: `quota`, `auth`, `burst_rate`, `transient`,
-    /// `busy` or `generic` (chain facts §2.8).
+    /// `busy`, `circuit_open` or `generic` (chain facts §2.8).
     pub const fn reason(self) -> &'static str {
         match self {
             Self::Quota => "quota",
@@ -65,6 +67,7 @@ impl ModelErrorKind {
             Self::BurstRate => "burst_rate",
             Self::StreamStalled | Self::Transient => "transient",
             Self::Busy => "busy",
+            Self::CircuitOpen => "circuit_open",
             Self::InvalidReply | Self::Generic => "generic",
         }
     }

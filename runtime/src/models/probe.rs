@@ -80,6 +80,7 @@ impl FailedAt {
                 ModelErrorKind::Transient
                 | ModelErrorKind::BurstRate
                 | ModelErrorKind::Busy
+                | ModelErrorKind::CircuitOpen
                 | ModelErrorKind::StreamStalled,
                 _,
             ) => Self::Waiting,

@@ -169,6 +169,7 @@ fn attempts_max(policy: &RetryPolicy, kind: ModelErrorKind) -> u32 {
         | ModelErrorKind::Auth
         | ModelErrorKind::Transient
         | ModelErrorKind::Busy
+        | ModelErrorKind::CircuitOpen
         | ModelErrorKind::InvalidReply
         | ModelErrorKind::Generic => policy.attempts_max,
     }

@@ -10,6 +10,7 @@ mod failures;
 mod guards;
 mod held_tools;
 mod limits;
+mod model_calls;
 mod old_keys;
 mod outputs;
 mod races;

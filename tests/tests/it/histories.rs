@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf};
 
 use domain::{
-    event::{Event, Logged, ModelEvent, RunEvent, SubagentEvent},
+    event::{CompactionOutcome, Event, Logged, ModelEvent, RunEvent, SubagentEvent},
     message::Message,
     recheck::{Difference, Recheck, Rechecked},
 };
@@ -114,6 +114,33 @@ fn an_end_that_says_something_else_is_named() {
             assert!(difference.to_string().contains("the result"), "{difference}");
         }
     }
+}
+
+/// What a compaction leaves is decided by the agent, and so can be made again.
+#[test]
+fn a_compaction_that_keeps_something_else_is_named() {
+    let mut changed_ones = 0;
+    for history in histories() {
+        let facts = history.facts();
+        for at in 0..facts.len() {
+            let mut changed = facts.clone();
+            let event = &mut changed[at].event;
+            let compaction = if let Event::Run(RunEvent::Compacted(compaction)) = event {
+                compaction
+            } else if let Event::Subagent(SubagentEvent::Compacted(compacted)) = event {
+                &mut compacted.compaction
+            } else {
+                continue;
+            };
+            let CompactionOutcome::Compacted(done) = &mut compaction.outcome else { continue };
+            done.kept += 1;
+            let difference = recheck(&changed).unwrap_err();
+            assert_eq!(difference.seq, facts[at].seq, "{difference}");
+            assert!(difference.to_string().contains("a compaction of"), "{difference}");
+            changed_ones += 1;
+        }
+    }
+    assert!(changed_ones > 3, "{changed_ones}");
 }
 
 /// The states of a replay are those that the log gives for each moment.
