@@ -89,7 +89,7 @@ pub struct OpenRun {
     pub turns: u32,
     /// Delegations requested so far; refused ones do not count.
     pub delegations: u32,
-    /// Tokens of the lead and its subagents so far.
+    /// Tokens of the lead, its subagents and summaries of their histories so far.
     pub usage: Option<Usage>,
 }
 

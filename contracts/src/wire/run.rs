@@ -145,7 +145,7 @@ pub struct Run {
     /// The lead's model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_name: Option<String>,
-    /// Tokens of the lead and its subagents so far.
+    /// Tokens of the lead, its subagents and summaries of their histories so far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// Tokens of its subagents alone.

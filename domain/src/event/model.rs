@@ -58,7 +58,7 @@ pub struct ModelFailed {
     /// The provider's HTTP status, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// How often the call was tried.
+    /// How often the call was tried; 0 when the model was left alone because it had failed too often.
     pub attempts: u32,
     /// What was being done and what came back, without secrets.
     pub error: String,

@@ -230,7 +230,7 @@ pub struct RunEnded {
     /// Whether `result` was cut; the whole text is in the last `llm.ai.response`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub result_truncated: bool,
-    /// Tokens of the lead and of all its subagents, where reported.
+    /// Tokens of the lead, of all its subagents and of summaries of their histories, where reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// The lead's turns.

@@ -69,7 +69,7 @@ pub struct RunRow {
 /// Tokens of a run, by who spent them. What nobody reported stays unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunUsage {
-    /// The lead's and all subagents'.
+    /// The lead's, all subagents', and those of summaries of the lead's history.
     pub total: Option<Usage>,
     /// The lead's.
     pub lead: Option<Usage>,

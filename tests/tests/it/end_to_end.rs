@@ -19,6 +19,7 @@ mod late_reader;
 mod log_tools;
 mod many_children;
 mod master_key;
+mod model_calls;
 mod model_failures;
 mod models_command;
 mod providers;
