@@ -123,7 +123,7 @@ async fn a_lead_and_a_subagent_work_on_a_real_model() {
     assert_eq!(frames.last().unwrap().event, "end");
     let events = server.client.thread_events(&thread_id).await;
     assert_whole(&events);
-    let run_id = text(&events[0], "run_id");
+    let run_id = text(only(&events, "run.start"), "run_id");
     let run = server.client.run(&thread_id, run_id).await;
     println!("{run}");
     assert_eq!(text(&run, "status"), "success", "{run}");
