@@ -17,7 +17,7 @@ pub use self::{
 use crate::{
     compaction::{CompactionPlan, CompactionRules},
     event::{Cap, CapAction, CapAxis, RefusalReason, RunStopReason},
-    guard::{GuardLimits, Guarded, Guards, notes},
+    guard::{self, GuardLimits, Guarded, Guards, notes},
     message::{AssistantMessage, Message, ToolCall},
     prompt::{DURABLE_CONTEXT_CONTRACT, durable_context},
     sanitise,
@@ -224,8 +224,18 @@ impl Agent {
         self.role
     }
 
-    /// Why a lead stopped early, as far as its caps tell; the last one stands (chain facts §0).
+    /// Why a lead stopped early, as far as its caps tell; the last one stands (chain facts §0). Where
+    /// none ended anything, an answer may have been cut.
     pub fn run_stop_reason(&self) -> Option<RunStopReason> {
+        let is_cut = || {
+            let is_checked = self.guards.last_words().are_for_a_person() && self.is_answered();
+            (is_checked && self.last_reply().is_some_and(guard::is_cut))
+                .then_some(RunStopReason::ModelLengthCapped)
+        };
+        self.capped_reason().or_else(is_cut)
+    }
+
+    fn capped_reason(&self) -> Option<RunStopReason> {
         self.caps.iter().rev().find(|cap| cap.action == CapAction::Stop).and_then(|cap| match cap.axis {
             CapAxis::Turns => Some(RunStopReason::TurnCapped),
             CapAxis::Tokens => Some(RunStopReason::TokenCapped),
@@ -241,10 +251,12 @@ impl Agent {
         (self.turns > 0).then(|| self.messages().iter().rev().find_map(Message::as_assistant)).flatten()
     }
 
-    /// Whether the last word is a reply that asks for nothing.
+    /// Whether the last word is a reply that asks for nothing, and that nobody asks for again.
     fn is_answered(&self) -> bool {
         let last = self.messages().last().and_then(Message::as_assistant);
-        self.turns > 0 && last.is_some_and(|reply| reply.tool_calls.is_empty())
+        self.turns > 0
+            && !self.guards.is_asking_again()
+            && last.is_some_and(|reply| reply.tool_calls.is_empty())
     }
 
     fn messages(&self) -> &[Message] {

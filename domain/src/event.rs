@@ -30,7 +30,10 @@ pub use self::{
         DelegationRequested, RefusalReason,
     },
     foreign::ForeignEvent,
-    model::{CALLER_KEY, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried, SUMMARY_CALLER},
+    model::{
+        CALLER_KEY, GuardAction, GuardFired, GuardTag, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried,
+        SUMMARY_CALLER,
+    },
     registry::{ErasureReason, ErasureRepeated, ErasureRequested, RegistryEvent, RunErased, ThreadErased},
     run::{
         Cap, CapAction, CapAxis, RunEnded, RunEvent, RunFailed, RunSettings, RunStatus, RunStatusChanged,

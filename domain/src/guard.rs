@@ -2,23 +2,33 @@
 //! each with its state folded from events, so that a resumed run counts like an uninterrupted one.
 //!
 //! Guards look at a reply in the order of chain facts (a), which is that of after-model hooks: the
-//! token budget, the loop guard, and the cap on delegations. Whoever drives an agent calls
-//! [`Guards::apply`] alone, so another guard changes nothing there.
+//! provider's safety stop, an answer that was cut or is empty, the token budget, the loop guard, and
+//! the cap on delegations. The first that ends the work leaves nothing for the others to look at.
+//! Whoever drives an agent calls [`Guards::apply`] alone, so another guard changes nothing there.
 
+pub mod last_words;
 pub mod loop_detection;
+mod model_length;
 pub mod notes;
+pub(crate) mod safety;
 pub mod subagent_limit;
+mod terminal_response;
 pub mod token_budget;
 
+pub(crate) use self::model_length::is_cut;
 use self::{
+    last_words::LastWords,
     loop_detection::{LoopLimits, LoopWatch},
     subagent_limit::DelegationLimits,
+    terminal_response::TerminalResponse,
     token_budget::TokenCount,
 };
 use crate::{
     compaction::CompactionRules,
     definition::TokenBudget,
-    event::{Cap, CapAction, CapAxis, DelegationRequested, RefusalReason, RunSettings},
+    event::{
+        Cap, CapAction, CapAxis, DelegationRequested, GuardAction, GuardTag, RefusalReason, RunSettings,
+    },
     message::{AssistantMessage, Message, ToolCall},
     status_contract::TOKEN_USAGE_KEY,
     tool_spec::TASK_TOOL,
@@ -41,6 +51,8 @@ pub struct GuardLimits {
     pub loops: Option<LoopLimits>,
     /// How much it may delegate; `None` for an agent that cannot.
     pub delegations: Option<DelegationLimits>,
+    /// What makes its last words an answer.
+    pub last_words: LastWords,
     /// How long its history may become; `None` sets no limit.
     pub compaction: Option<CompactionRules>,
 }
@@ -55,6 +67,7 @@ impl GuardLimits {
                 per_response: settings.max_concurrent_subagents,
                 per_run: settings.max_total_subagents,
             }),
+            last_words: if settings.checks_last_words { LastWords::OfLead } else { LastWords::Taken },
             compaction: settings.summarization.as_deref().map(|set| set.rules(&settings.model_name)),
         }
     }
@@ -65,6 +78,7 @@ impl GuardLimits {
             token_budget: request.token_budget.as_deref().copied(),
             loops: settings.loop_detection.as_deref().cloned(),
             delegations: None,
+            last_words: if settings.checks_last_words { LastWords::OfSubagent } else { LastWords::Taken },
             compaction: settings.summarization.as_deref().map(|set| set.rules(&request.model_name)),
         }
     }
@@ -77,6 +91,8 @@ pub struct Guarded {
     pub reply: AssistantMessage,
     /// The guards that fired, in their order.
     pub caps: Vec<Cap>,
+    /// What the guards did that hold to no limit, in their order.
+    pub fired: Vec<(GuardTag, GuardAction)>,
     /// The `task` calls that were dropped, in call order, with the reason for each.
     pub dropped: Vec<(ToolCall, RefusalReason)>,
 }
@@ -87,6 +103,7 @@ pub struct Guards {
     limits: GuardLimits,
     tokens: TokenCount,
     loops: LoopWatch,
+    answer: TerminalResponse,
     /// What the last reply gave rise to: the model is told, until a reply shows that it was.
     notes: Vec<String>,
 }
@@ -108,24 +125,35 @@ impl Guards {
         Self { limits, ..Self::default() }
     }
 
-    /// Takes a recorded message into the counts. A reply that stands for a failed provider is
-    /// nobody's work and counts nothing. Of a delegation it takes the tokens that came back with
+    /// Takes a recorded message into the counts. A reply that stands for a failed provider repeats
+    /// nothing; the tokens of one that stands for an empty answer count. Of a delegation it takes the tokens that came back with
     /// its result.
     pub fn observe(&mut self, message: &Message) {
         match message {
-            Message::Assistant(reply) if reply.is_error_fallback() => self.notes.clear(),
-            Message::Assistant(reply) => {
-                self.tokens.add(reply.usage);
-                let tokens = warning(self.judge_tokens(), notes::token_budget_warning);
-                let loops = warning(self.judge_loops(&reply.tool_calls), notes::loop_detected);
-                self.notes = tokens.into_iter().chain(loops).collect();
+            Message::Assistant(reply) => self.notes = self.observe_reply(reply),
+            Message::Tool(result) => {
+                self.answer.returned();
+                if result.name == TASK_TOOL {
+                    let used = result.additional_kwargs.get(TOKEN_USAGE_KEY).and_then(Usage::from_untrusted);
+                    self.tokens.add(used);
+                }
             }
-            Message::Tool(result) if result.name == TASK_TOOL => {
-                let used = result.additional_kwargs.get(TOKEN_USAGE_KEY).and_then(Usage::from_untrusted);
-                self.tokens.add(used);
-            }
-            Message::System(_) | Message::Human(_) | Message::Tool(_) => {}
+            Message::Human(_) => self.answer.asked(),
+            Message::System(_) => {}
         }
+    }
+
+    /// What the model is to be told after this reply.
+    fn observe_reply(&mut self, reply: &AssistantMessage) -> Vec<String> {
+        let is_missing = matches!(self.judge_answer(reply), Finding::Warn(()));
+        self.tokens.add(reply.usage);
+        if reply.is_error_fallback() {
+            return Vec::new();
+        }
+        let tokens = warning(self.judge_tokens(), notes::token_budget_warning);
+        let loops = warning(self.judge_loops(&reply.tool_calls), notes::loop_detected);
+        let missing = is_missing.then(|| notes::ANSWER_MISSING.to_owned());
+        [missing, tokens, loops].into_iter().flatten().collect()
     }
 
     /// What the model is to be told with its next request.
@@ -133,38 +161,84 @@ impl Guards {
         &self.notes
     }
 
+    /// Whether the last reply is no answer, and is asked for once more.
+    pub const fn is_asking_again(&self) -> bool {
+        self.answer.is_asking()
+    }
+
+    /// What makes the last words an answer.
+    pub(crate) const fn last_words(&self) -> LastWords {
+        self.limits.last_words
+    }
+
     /// Puts a reply that is not yet recorded through the guards. `delegations` counts the
     /// delegations that the run has requested before it.
     ///
     /// The loop guard looks at the calls that the cap on delegations lets through: only those are
     /// recorded, so only those can be counted again after a crash.
-    pub fn apply(&self, mut reply: AssistantMessage, delegations: u32) -> Guarded {
-        if reply.is_error_fallback() {
-            return Guarded { reply, caps: Vec::new(), dropped: Vec::new() };
+    pub fn apply(&self, reply: AssistantMessage, delegations: u32) -> Guarded {
+        let mut guarded = Guarded { reply, caps: Vec::new(), fired: Vec::new(), dropped: Vec::new() };
+        if guarded.reply.is_error_fallback() {
+            return guarded;
+        }
+        if let Some(found) = safety::detect(&guarded.reply).filter(|_| self.last_words().are_checked()) {
+            guarded.caps.push(safety::stop(&mut guarded.reply, &found));
+            return guarded;
         }
         let mut ahead = self.clone();
-        ahead.tokens.add(reply.usage);
+        ahead.tokens.add(guarded.reply.usage);
         let tokens = ahead.judge_tokens();
-        let mut caps: Vec<Cap> = cap(&tokens, CapAxis::Tokens, |spent| (spent.used, spent.budget));
+        ahead.apply_to_answer(&mut guarded, matches!(tokens, Finding::Stop(_)));
+        guarded.caps.extend(cap(&tokens, CapAxis::Tokens, |spent| (spent.used, spent.budget)));
         if let Finding::Stop(spent) = &tokens {
-            stop(&mut reply, &notes::token_budget_exceeded(spent));
-            return Guarded { reply, caps, dropped: Vec::new() };
+            stop(&mut guarded.reply, &notes::token_budget_exceeded(spent));
+            return guarded;
         }
-        let limited = subagent_limit::limit(reply.clone(), self.delegation_limits(), delegations);
-        let loops = ahead.judge_loops(&limited.reply.tool_calls);
-        caps.extend(cap(&loops, CapAxis::Loop, |repeat| (repeat.count.into(), repeat.hard_limit.into())));
+        ahead.apply_to_calls(guarded, delegations)
+    }
+
+    /// The guards that look at an answer. One that used up the tokens is not asked for again.
+    fn apply_to_answer(&mut self, guarded: &mut Guarded, is_out_of_tokens: bool) {
+        let is_for_a_person = self.last_words().are_for_a_person();
+        if is_for_a_person && model_length::is_cut(&guarded.reply) {
+            guarded.fired.push((GuardTag::ModelLength, GuardAction::Named));
+        }
+        if is_out_of_tokens {
+            return;
+        }
+        match self.judge_answer(&guarded.reply) {
+            Finding::Fine => {}
+            Finding::Warn(()) => guarded.fired.push((GuardTag::TerminalResponse, GuardAction::AskedAgain)),
+            Finding::Stop(()) => {
+                guarded.fired.push((GuardTag::TerminalResponse, GuardAction::GaveUp));
+                terminal_response::give_up(&mut guarded.reply);
+            }
+        }
+    }
+
+    /// The guards that look at calls.
+    fn apply_to_calls(&mut self, mut guarded: Guarded, delegations: u32) -> Guarded {
+        let limited = subagent_limit::limit(guarded.reply.clone(), self.delegation_limits(), delegations);
+        let loops = self.judge_loops(&limited.reply.tool_calls);
+        guarded
+            .caps
+            .extend(cap(&loops, CapAxis::Loop, |repeat| (repeat.count.into(), repeat.hard_limit.into())));
         if let Finding::Stop(repeat) = &loops {
-            stop(&mut reply, &notes::forced_stop(repeat));
-            return Guarded { reply, caps, dropped: Vec::new() };
+            stop(&mut guarded.reply, &notes::forced_stop(repeat));
+            return guarded;
         }
-        caps.extend(limited.cap);
-        Guarded { reply: limited.reply, caps, dropped: limited.dropped }
+        guarded.caps.extend(limited.cap);
+        Guarded { reply: limited.reply, dropped: limited.dropped, ..guarded }
     }
 
     /// A subagent's `task` calls stay in its reply, and each gets an error of its own.
     fn delegation_limits(&self) -> DelegationLimits {
         let unlimited = DelegationLimits { per_response: u32::MAX, per_run: u32::MAX };
         self.limits.delegations.unwrap_or(unlimited)
+    }
+
+    fn judge_answer(&mut self, reply: &AssistantMessage) -> Finding<()> {
+        if self.last_words().are_for_a_person() { self.answer.judge(reply) } else { Finding::Fine }
     }
 
     fn judge_tokens(&mut self) -> Finding<token_budget::Spent> {
@@ -199,14 +273,10 @@ fn cap<T>(finding: &Finding<T>, axis: CapAxis, numbers: fn(&T) -> (u64, u64)) ->
     vec![Cap { axis, action, used, budget }]
 }
 
-/// Takes all calls out of a reply, in every form, and says why. What the model said stays.
+/// Ends the work with a reply, which did not finish for tools then.
 fn stop(reply: &mut AssistantMessage, note: &str) {
-    reply.tool_calls.clear();
-    for key in RAW_CALL_KEYS {
-        reply.additional_kwargs.shift_remove(key);
-    }
+    last_words::end(reply, note);
     settle_finish(reply);
-    append_note(reply, note);
 }
 
 /// A reply that asks for nothing any more did not finish for tools.

@@ -149,6 +149,8 @@ pub struct ToolMessage {
 
 /// Marks a reply that the framework made in place of a provider that failed for good.
 pub const ERROR_FALLBACK_KEY: &str = "deerflow_error_fallback";
+/// What sort of failure a marked fallback stands for.
+pub const ERROR_REASON_KEY: &str = "error_reason";
 /// The provider's own words in a marked fallback.
 pub const ERROR_DETAIL_KEY: &str = "error_detail";
 

@@ -204,7 +204,12 @@ impl<'a> Deed<'a> {
                 Some(Self::Stopped(changed.stop_reason))
             }
             Event::Run(RunEvent::Started(_) | RunEvent::StatusChanged(_))
-            | Event::Model(ModelEvent::HumanInput(_) | ModelEvent::ToolResult(_))
+            | Event::Model(
+                ModelEvent::HumanInput(_)
+                | ModelEvent::ToolResult(_)
+                | ModelEvent::AnswerMissing(_)
+                | ModelEvent::AnswerCut(_),
+            )
             | Event::Delegation(
                 DelegationEvent::Refused(_)
                 | DelegationEvent::Queued(_)
@@ -236,7 +241,11 @@ impl<'a> Deed<'a> {
                 SubagentEvent::Started(_) | SubagentEvent::Step(_) | SubagentEvent::Receipt(_),
             )
             | Event::Model(
-                ModelEvent::HumanInput(_) | ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_),
+                ModelEvent::HumanInput(_)
+                | ModelEvent::AiResponse(_)
+                | ModelEvent::ToolResult(_)
+                | ModelEvent::AnswerMissing(_)
+                | ModelEvent::AnswerCut(_),
             )
             | Event::Thread(_)
             | Event::Run(_)

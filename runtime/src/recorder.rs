@@ -4,8 +4,9 @@ use domain::{
     agent::Agent,
     delegation::{DelegationCommand, ReceiptDraft},
     event::{
-        Cap, Compaction, DelegationEvent, DelegationRefused, Event, ModelEvent, ModelFailed, ModelRetried,
-        RefusalReason, RunEvent, Scope, SubagentCapped, SubagentEvent, ToolEvent, ToolStarted,
+        Cap, Compaction, DelegationEvent, DelegationRefused, Event, GuardAction, GuardFired, GuardTag,
+        ModelEvent, ModelFailed, ModelRetried, RefusalReason, RunEvent, Scope, SubagentCapped, SubagentEvent,
+        ToolEvent, ToolStarted,
     },
     guard::{Guarded, notes},
     ids::{SubagentType, ToolCallId},
@@ -63,8 +64,9 @@ impl Recorder {
         agent: &Agent,
     ) -> Result<Vec<Event>, RecordError> {
         call_ids::settle(&mut reply, || self.context.unnamed_call());
-        let Guarded { reply, caps, dropped } = agent.guard(reply);
-        let caps = caps.into_iter().map(|cap| self.cap_fact(cap));
+        let Guarded { reply, caps, fired, dropped } = agent.guard(reply);
+        let fired = fired.into_iter().map(|(tag, action)| self.fired_fact(tag, action));
+        let caps = fired.chain(caps.into_iter().map(|cap| self.cap_fact(cap)));
         let refusals =
             dropped.iter().map(|(call, reason)| self.refusal(call, *reason, notes::call_dropped(*reason)));
         match &self.seat {
@@ -76,6 +78,12 @@ impl Recorder {
                 self.record_all([reply].into_iter().chain(caps).chain(refusals).collect()).await
             }
         }
+    }
+
+    /// What is recorded of a guard that holds to no limit.
+    fn fired_fact(&self, tag: GuardTag, action: GuardAction) -> Fact {
+        let fired = GuardFired { caller: self.tag().caller(), action };
+        self.fact(Event::Model(ModelEvent::fired(tag, fired)))
     }
 
     /// What is recorded of a guard that fired.

@@ -52,6 +52,7 @@ pub(crate) fn resolve(services: &Services, request: &RunRequest) -> Result<RunSe
         summarization_enabled: services.registry.summarization_enabled(),
         token_budget: services.token_budget.map(Box::new),
         loop_detection: services.loop_limits.clone().map(Box::new),
+        checks_last_words: true,
         summarization: services.compaction.clone().map(Box::new),
         metadata: request.metadata.clone(),
     })

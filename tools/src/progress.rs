@@ -162,7 +162,11 @@ impl Progress {
                     .take_wait(logged, Some(Wait { ms: retry.wait_ms, reason: retry.reason.clone() }));
             }
             ModelEvent::Failed(_) => return self.take_wait(logged, None),
-            ModelEvent::HumanInput(_) | ModelEvent::AiResponse(_) | ModelEvent::ToolResult(_) => {
+            ModelEvent::HumanInput(_)
+            | ModelEvent::AiResponse(_)
+            | ModelEvent::ToolResult(_)
+            | ModelEvent::AnswerMissing(_)
+            | ModelEvent::AnswerCut(_) => {
                 return Changed::Nothing;
             }
         };

@@ -3,12 +3,10 @@
 use super::Agent;
 use crate::{
     event::{CapAction, CapAxis},
+    guard::{last_words::are_a_note_alone, safety},
     message::{AssistantMessage, ERROR_DETAIL_KEY},
     status_contract::{NO_RESPONSE, StopReason},
 };
-
-/// What a provider says when it, and not the model, ended the reply.
-const SAFETY_FINISH_REASONS: [&str; 2] = ["content_filter", "refusal"];
 
 /// How a piece of work ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,24 +36,33 @@ pub(super) fn conclude(agent: &Agent) -> Conclusion {
             if agent.is_answered() { None } else { stop_reason.or(Some(StopReason::TurnCapped)) };
         return Conclusion::Failed { error: fallback_error(fallback), stop_reason };
     }
-    if agent.is_answered() { answered(reply, stop_reason) } else { out_of_turns(agent, reply, stop_reason) }
+    if agent.is_answered() {
+        answered(agent, reply, stop_reason)
+    } else {
+        out_of_turns(agent, reply, stop_reason)
+    }
 }
 
-/// A proper end. Without text it is not an answer, whatever the provider called it.
-fn answered(reply: Option<&AssistantMessage>, stop_reason: Option<StopReason>) -> Conclusion {
-    let finish = reply.and_then(|reply| reply.response_metadata.finish_reason.as_deref());
-    if let Some(reason) = finish.filter(|reason| is_safety_stop(reason)) {
+/// A proper end. Without text it is not an answer, whatever the provider called it; nor is the note
+/// of a guard that ended the work, when nothing else was said.
+fn answered(agent: &Agent, reply: Option<&AssistantMessage>, stop_reason: Option<StopReason>) -> Conclusion {
+    if let Some(found) = reply.and_then(safety::detect) {
         let partial = reply.map_or("", |reply| reply.content.trim());
-        let error = format!("The provider stopped the reply for safety ({reason}). Partial text: {partial}");
+        let error =
+            format!("The provider stopped the reply for safety ({}). Partial text: {partial}", found.value);
         return Conclusion::Failed {
             error: error.trim_end_matches(" Partial text: ").to_owned(),
             stop_reason,
         };
     }
-    match reply.map(|reply| &reply.content).filter(|text| !text.trim().is_empty()) {
-        Some(text) => Conclusion::Completed { text: text.clone(), stop_reason },
-        None => Conclusion::Failed { error: NO_RESPONSE.to_owned(), stop_reason },
+    let Some(text) = reply.map(|reply| &reply.content).filter(|text| !text.trim().is_empty()) else {
+        return Conclusion::Failed { error: NO_RESPONSE.to_owned(), stop_reason };
+    };
+    let is_checked = agent.guards.last_words().are_checked();
+    if is_checked && stop_reason.is_some() && are_a_note_alone(text) {
+        return Conclusion::Failed { error: text.trim().to_owned(), stop_reason };
     }
+    Conclusion::Completed { text: text.clone(), stop_reason }
 }
 
 fn out_of_turns(agent: &Agent, reply: Option<&AssistantMessage>, reason: Option<StopReason>) -> Conclusion {
@@ -64,11 +71,6 @@ fn out_of_turns(agent: &Agent, reply: Option<&AssistantMessage>, reason: Option<
         Some(text) => Conclusion::Completed { text: text.to_owned(), stop_reason },
         None => Conclusion::Failed { error: format!("Reached max_turns={}", agent.max_turns), stop_reason },
     }
-}
-
-/// Whether the provider, and not the model, ended the reply.
-pub(super) fn is_safety_stop(finish_reason: &str) -> bool {
-    SAFETY_FINISH_REASONS.iter().any(|known| known.eq_ignore_ascii_case(finish_reason))
 }
 
 /// The first guard in the chain's order that ended the work (facts §3.7).

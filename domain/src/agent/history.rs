@@ -65,7 +65,12 @@ impl AgentEvent {
                 | RefusalReason::QueueTimeout => None,
             },
             Event::Run(RunEvent::StatusChanged(_) | RunEvent::Ended(_) | RunEvent::Failed(_))
-            | Event::Model(ModelEvent::Failed(_) | ModelEvent::Retried(_))
+            | Event::Model(
+                ModelEvent::Failed(_)
+                | ModelEvent::Retried(_)
+                | ModelEvent::AnswerMissing(_)
+                | ModelEvent::AnswerCut(_),
+            )
             | Event::Delegation(
                 DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_),
             )

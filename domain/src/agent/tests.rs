@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::*;
 use crate::{
-    guard::loop_detection::LoopLimits,
+    guard::{last_words::LastWords, loop_detection::LoopLimits},
     message::{ERROR_DETAIL_KEY, ERROR_FALLBACK_KEY, ResponseMetadata, ToolArgs, ToolMessage},
     status_contract::{NO_RESPONSE, StopReason},
 };
@@ -166,6 +166,69 @@ fn a_reply_that_a_guard_stopped_is_an_end_with_its_reason() {
     let capped = Some(StopReason::LoopCapped);
     assert_eq!(stop("so far"), completed(&format!("so far\n\n{note}"), capped));
     assert_eq!(stop(""), completed(note, capped));
+}
+
+// Facts §3.7, and "completed is earned": the note of a guard is not an answer. What was said beside
+// it is; without that the work failed, with the reason.
+#[test]
+fn a_note_alone_is_no_answer() {
+    let stop = |text: &str, last_words| {
+        let guards = GuardLimits {
+            loops: Some(LoopLimits { warn_threshold: 1, hard_limit: 1, ..LoopLimits::default() }),
+            last_words,
+            ..GuardLimits::default()
+        };
+        let mut agent = agent(9, vec![asked()]).guarded_by(guards);
+        let guarded = agent.guard(unwrap(reply(text, &["a"])));
+        agent.evolve(AgentEvent::said(Message::Assistant(guarded.reply)));
+        guarded.caps.into_iter().for_each(|cap| agent.evolve(AgentEvent::Capped(cap)));
+        agent.next_effect()
+    };
+    let note =
+        "[FORCED STOP] The same tool calls were made 1 times. The work ends here with what was found so far.";
+    let capped = Some(StopReason::LoopCapped);
+    for last_words in [LastWords::OfLead, LastWords::OfSubagent] {
+        assert_eq!(stop("so far", last_words), completed(&format!("so far\n\n{note}"), capped));
+        assert_eq!(stop("", last_words), failed(note, capped));
+    }
+}
+
+// Chain facts (f) line 104.
+#[test]
+fn line_104_a_cut_answer_gives_the_reason_unless_there_is_one() {
+    let cut = |last_words, caps: Vec<AgentEvent>| {
+        let mut reply = unwrap(reply("so far", &[]));
+        reply.response_metadata.finish_reason = Some("length".into());
+        let guards = GuardLimits { last_words, ..GuardLimits::default() };
+        let mut agent = agent(9, vec![asked()]).guarded_by(guards);
+        agent.evolve(AgentEvent::said(Message::Assistant(reply)));
+        caps.into_iter().for_each(|cap| agent.evolve(cap));
+        assert_eq!(
+            agent.next_effect(),
+            completed("so far", agent.caps().first().map(|_| StopReason::LoopCapped))
+        );
+        agent.run_stop_reason()
+    };
+    assert_eq!(cut(LastWords::OfLead, Vec::new()), Some(RunStopReason::ModelLengthCapped));
+    assert_eq!(cut(LastWords::OfLead, vec![stopped(CapAxis::Loop)]), Some(RunStopReason::LoopCapped));
+    assert_eq!(cut(LastWords::Taken, Vec::new()), None);
+}
+
+// Chain facts (f) line 105: the empty reply is gone from the next request, which says why.
+#[test]
+fn line_105_an_empty_answer_is_taken_back_and_asked_for() {
+    let guards = GuardLimits { last_words: LastWords::OfLead, ..GuardLimits::default() };
+    let mut agent = agent(9, vec![asked()]).guarded_by(guards);
+    for event in [reply("", &["a"]), result("a"), reply("", &[])] {
+        agent.evolve(event);
+    }
+    assert_eq!(agent.next_effect(), Effect::CallModel);
+    let request = agent.request();
+    assert!(request[0].content().starts_with("[ANSWER MISSING]"), "{request:?}");
+    assert!(matches!(request.last(), Some(Message::Tool(_))), "{request:?}");
+    agent.evolve(reply("here it is", &[]));
+    assert_eq!(agent.next_effect(), completed("here it is", None));
+    assert_eq!(agent.turns(), 3);
 }
 
 // One-shot notes are drained only after a reply was recorded (DESIGN, "Where we differ").

@@ -27,12 +27,24 @@ family! {
         Failed(ModelFailed) = "llm.error" in Trace,
         /// A model call failed and will be tried again.
         Retried(ModelRetried) = "llm.retry" in Trace,
+        /// An answer said nothing after tools had returned.
+        AnswerMissing(GuardFired) = "middleware:terminal_response" in Middleware,
+        /// An answer was cut by the model's own limit.
+        AnswerCut(GuardFired) = "middleware:model_length" in Middleware,
     }
 }
 
 impl ModelEvent {
     pub(super) fn metadata(&self) -> Map<String, Value> {
         self.caller().map(|caller| (CALLER_KEY.to_owned(), json!(caller))).into_iter().collect()
+    }
+
+    /// What a guard did that holds to no limit.
+    pub const fn fired(tag: GuardTag, fired: GuardFired) -> Self {
+        match tag {
+            GuardTag::TerminalResponse => Self::AnswerMissing(fired),
+            GuardTag::ModelLength => Self::AnswerCut(fired),
+        }
     }
 
     /// Who made the model call that this is about.
@@ -42,6 +54,7 @@ impl ModelEvent {
             Self::AiResponse(_) | Self::ToolResult(_) => Some(LEAD_CALLER),
             Self::Failed(failed) => Some(&failed.caller),
             Self::Retried(retried) => Some(&retried.caller),
+            Self::AnswerMissing(fired) | Self::AnswerCut(fired) => Some(&fired.caller),
         }
     }
 }
@@ -81,4 +94,34 @@ pub struct ModelRetried {
     pub reason: String,
     /// What came back, without secrets.
     pub message: String,
+}
+
+/// A guard that holds to no limit, by the tag of its events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GuardTag {
+    /// Looks for answers that say nothing.
+    TerminalResponse,
+    /// Looks for answers that were cut.
+    ModelLength,
+}
+
+/// What such a guard did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuardAction {
+    /// It asked the model for its answer once more.
+    AskedAgain,
+    /// It put the framework's words in place of an answer that never came.
+    GaveUp,
+    /// It named what it found, and changed nothing.
+    Named,
+}
+
+/// A guard that holds to no limit did something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardFired {
+    /// Whose work it looked at: `lead_agent` or `subagent:{type}`.
+    pub caller: String,
+    /// What it did.
+    pub action: GuardAction,
 }

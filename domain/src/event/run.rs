@@ -83,6 +83,9 @@ pub struct RunSettings {
     /// When the lead or a subagent goes round in circles; absent where nobody looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_detection: Option<Box<LoopLimits>>,
+    /// Whether last words are looked at before they count as an answer; not in older runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checks_last_words: bool,
     /// When history is compacted, and what stays; absent where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarization: Option<Box<CompactionSettings>>,

@@ -2,6 +2,7 @@
 
 use super::{
     loop_detection::{Repeat, Repeated},
+    safety::SafetyStop,
     token_budget::Spent,
 };
 use crate::{event::RefusalReason, limits::NAME_CHARS_MAX, sanitise, text};
@@ -9,6 +10,29 @@ use crate::{event::RefusalReason, limits::NAME_CHARS_MAX, sanitise, text};
 /// Added to a reply whose `task` calls were all dropped because the run has none left.
 pub const SUBAGENT_LIMIT_REACHED: &str = "[SUBAGENT LIMIT REACHED] The subagent delegation limit of this run is used up. \
      Work with the results that are there, do what is simple directly, or say what remains to be done.";
+
+/// Open the notes that end the work of whoever went round in circles or used up its tokens.
+pub(super) const STOP_TAGS: [&str; 2] = [FORCED_STOP, TOKEN_BUDGET_EXCEEDED];
+const FORCED_STOP: &str = "[FORCED STOP]";
+const TOKEN_BUDGET_EXCEEDED: &str = "[TOKEN BUDGET EXCEEDED]";
+
+/// Told to a lead with its next request: its last reply said nothing.
+pub const ANSWER_MISSING: &str = "[ANSWER MISSING] Your last reply was empty, after tools had returned. Answer the \
+     user now, from what the tools returned. If something is missing, say what.";
+
+/// Stands for an answer that never came.
+pub const NO_ANSWER: &str = "The model gave no answer: it was asked twice after its tools had returned, and both \
+     replies were empty. What the tools returned is kept. Ask again, or try another model.";
+
+/// Added to a reply that the provider ended for safety.
+pub(crate) fn safety_stop(found: &SafetyStop, calls: usize) -> String {
+    let lost = match calls {
+        0 => "It says nothing.".to_owned(),
+        1 => "1 tool call in it was not carried out.".to_owned(),
+        _ => format!("{calls} tool calls in it were not carried out."),
+    };
+    format!("[SAFETY STOP] The provider ended this reply for safety (finish_reason {}). {lost}", found.value)
+}
 
 /// What is recorded of one `task` call that was dropped.
 pub fn call_dropped(reason: RefusalReason) -> String {
@@ -39,7 +63,7 @@ pub fn token_budget_warning(spent: &Spent) -> String {
 /// Added to the reply that used up the tokens.
 pub fn token_budget_exceeded(spent: &Spent) -> String {
     format!(
-        "[TOKEN BUDGET EXCEEDED] The {} token budget is used up: {} of {} tokens. The work ends here with what \
+        "{TOKEN_BUDGET_EXCEEDED} The {} token budget is used up: {} of {} tokens. The work ends here with what \
          was found so far.",
         spent.dimension.as_str(),
         grouped(spent.used),
@@ -57,7 +81,7 @@ pub fn loop_detected(repeat: &Repeat) -> String {
 
 /// Added to the reply that repeated itself once too often.
 pub fn forced_stop(repeat: &Repeat) -> String {
-    format!("[FORCED STOP] {}. The work ends here with what was found so far.", repeated(repeat))
+    format!("{FORCED_STOP} {}. The work ends here with what was found so far.", repeated(repeat))
 }
 
 /// The tool's name is a model's word, and this text is the framework's.

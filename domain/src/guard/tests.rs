@@ -13,6 +13,7 @@ fn limits(max_tokens: u64) -> GuardLimits {
         token_budget: Some(budget(max_tokens)),
         loops: Some(LoopLimits::default()),
         delegations: Some(DelegationLimits { per_response: 3, per_run: 6 }),
+        last_words: LastWords::OfLead,
         compaction: None,
     }
 }
@@ -167,6 +168,73 @@ fn a_leads_budget_includes_what_its_delegations_used() {
         &format!("all of it\n\n{EXCEEDED}"),
         &[cap(CapAxis::Tokens, CapAction::Stop, 1_000, 1_000)],
     );
+}
+
+fn ended(content: &str, calls: Vec<ToolCall>, finish: &str) -> AssistantMessage {
+    let mut reply = reply(content, calls, 0);
+    reply.response_metadata.finish_reason = Some(finish.into());
+    reply
+}
+
+// Chain facts (f) line 103, through the chain: no other guard looks at what the provider ended.
+#[test]
+fn line_103_a_safety_stop_comes_before_everything() {
+    let safety = [cap(CapAxis::Safety, CapAction::Stop, 1, 0)];
+    let (mut guards, _) = worked(limits(1_000), vec![ls("", 200); 4]);
+    let guarded = guards.apply(ended("so far", vec![call("ls", "{\"path\": \".\"}")], "content_filter"), 0);
+    assert_eq!((guarded.caps.as_slice(), guarded.reply.tool_calls.len()), (safety.as_slice(), 0));
+    assert!(guarded.reply.content.starts_with("so far\n\n[SAFETY STOP]"), "{}", guarded.reply.content);
+    guards.observe(&Message::Assistant(guarded.reply));
+    assert!(guards.notes().is_empty());
+    // A text alone stays as it is, and the work is over all the same.
+    let text = ended("half of it", Vec::new(), "content_filter");
+    let guarded = guards.apply(text.clone(), 0);
+    assert_eq!((guarded.reply, guarded.caps.as_slice()), (text.clone(), safety.as_slice()));
+    let old = GuardLimits { last_words: LastWords::Taken, ..limits(1_000) };
+    assert_eq!(Guards::new(old).apply(text, 0).caps, []);
+}
+
+// Chain facts (f) line 104, through the chain: the answer stays, and only a person is told.
+#[test]
+fn line_104_a_cut_answer_is_named() {
+    let cut = ended("so far", Vec::new(), "length");
+    let fired = |last_words| {
+        let guarded = Guards::new(GuardLimits { last_words, ..limits(1_000) }).apply(cut.clone(), 0);
+        assert_eq!((&guarded.reply, guarded.caps.len()), (&cut, 0));
+        guarded.fired
+    };
+    assert_eq!(fired(LastWords::OfLead), [(GuardTag::ModelLength, GuardAction::Named)]);
+    assert_eq!(fired(LastWords::OfSubagent), []);
+    assert_eq!(fired(LastWords::Taken), []);
+}
+
+// Chain facts (f) line 105, through the chain.
+#[test]
+fn line_105_an_empty_answer_is_asked_for_once_more() {
+    let result = Message::Tool(ToolMessage { name: "ls".into(), ..ToolMessage::default() });
+    let empty = || reply("", Vec::new(), 0);
+    let mut guards = Guards::new(limits(1_000));
+    assert_eq!(guards.apply(empty(), 0).fired, [], "no tool has returned");
+    guards.observe(&result);
+    let guarded = guards.apply(empty(), 0);
+    assert_eq!(guarded.fired, [(GuardTag::TerminalResponse, GuardAction::AskedAgain)]);
+    assert_eq!(guarded.reply, empty());
+    guards.observe(&Message::Assistant(guarded.reply));
+    assert_eq!(
+        (guards.notes(), guards.is_asking_again()),
+        ([notes::ANSWER_MISSING.to_owned()].as_slice(), true)
+    );
+    let guarded = guards.apply(empty(), 0);
+    assert_eq!(guarded.fired, [(GuardTag::TerminalResponse, GuardAction::GaveUp)]);
+    assert!(guarded.reply.is_error_fallback());
+    guards.observe(&Message::Assistant(guarded.reply));
+    assert_eq!((guards.notes().len(), guards.is_asking_again()), (0, false));
+    // What used up the tokens is not asked for again.
+    let mut spent = Guards::new(limits(1_000));
+    spent.observe(&result);
+    let guarded = spent.apply(AssistantMessage { usage: Some(Usage::new(1_000, 0)), ..empty() }, 0);
+    assert_eq!(guarded.fired, []);
+    check_stopped(&guarded, EXCEEDED, &[cap(CapAxis::Tokens, CapAction::Stop, 1_000, 1_000)]);
 }
 
 fn arb_message() -> impl Strategy<Value = Message> {

@@ -17,6 +17,7 @@ fn settings() -> RunSettings {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        checks_last_words: true,
         summarization: None,
         metadata: serde_json::Map::new(),
     }

@@ -259,6 +259,7 @@ fn settings(run_id: &RunId) -> RunSettings {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        checks_last_words: true,
         summarization: None,
         metadata: Map::new(),
     }

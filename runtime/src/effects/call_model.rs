@@ -3,7 +3,7 @@
 use domain::{
     event::{ModelFailed, ModelRetried},
     limits::{ERROR_DETAIL_CHARS_MAX, MODEL_REPLY_STORED_BYTES_MAX},
-    message::{AssistantMessage, ERROR_DETAIL_KEY, ERROR_FALLBACK_KEY},
+    message::{AssistantMessage, ERROR_DETAIL_KEY, ERROR_FALLBACK_KEY, ERROR_REASON_KEY},
     text,
 };
 use futures::future::BoxFuture;
@@ -104,7 +104,7 @@ fn fallback(model_name: &str, gave_up: &GaveUp) -> AssistantMessage {
         ..AssistantMessage::default()
     };
     reply.additional_kwargs.insert(ERROR_FALLBACK_KEY.to_owned(), json!(true));
-    reply.additional_kwargs.insert("error_reason".to_owned(), json!(gave_up.error.kind.reason()));
+    reply.additional_kwargs.insert(ERROR_REASON_KEY.to_owned(), json!(gave_up.error.kind.reason()));
     reply.additional_kwargs.insert(ERROR_DETAIL_KEY.to_owned(), json!(detail));
     reply
 }

@@ -26,7 +26,12 @@ fn read_json(path: &str) -> Value {
 }
 
 fn golden(event_type: &str) -> Value {
-    read_json(&format!("events/{event_type}.v{}.json", Event::SCHEMA_VERSION))
+    read_json(&format!("events/{}", golden_name(event_type)))
+}
+
+/// Not every file system allows a colon in a name.
+fn golden_name(event_type: &str) -> String {
+    format!("{}.v{}.json", event_type.replace(':', "."), Event::SCHEMA_VERSION)
 }
 
 /// The record that would carry a golden example.
@@ -75,10 +80,7 @@ fn every_golden_example_is_an_event_that_stores_the_same_json() {
 
 #[test]
 fn every_golden_example_belongs_to_a_type() {
-    let ours: Vec<_> = Event::catalogue()
-        .iter()
-        .map(|(name, _)| format!("{name}.v{}.json", Event::SCHEMA_VERSION))
-        .collect();
+    let ours: Vec<_> = Event::catalogue().iter().map(|(name, _)| golden_name(name)).collect();
     for file in fs::read_dir(contracts_folder().join("events")).unwrap() {
         let name = file.unwrap().file_name().into_string().unwrap();
         assert!(ours.contains(&name), "contracts/events/{name} belongs to no type of the catalogue");
@@ -132,6 +134,7 @@ fn the_schemas_list_the_values_of_the_domains_enums() {
         let trigger = format!("/events/{event_type}/content/properties/trigger/properties/unit/enum");
         check(&trigger, variants_of::<domain::event::CompactionUnit>());
     }
+    check(&field("middleware:terminal_response", "action"), variants_of::<domain::event::GuardAction>());
     check("/$defs/cap/properties/axis/enum", variants_of::<domain::event::CapAxis>());
     check("/$defs/cap/properties/action/enum", variants_of::<domain::event::CapAction>());
     check("/$defs/tool_message/properties/status/enum", variants_of::<domain::message::ToolStatus>());

@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::{LoopLimits, Repeat, Repeated, ToolFrequency};
-use crate::{guard::Finding, message::ToolCall};
+use crate::{guard::Finding, message::ToolCall, tool_spec::TASK_TOOL};
 
 /// The tools that were called last, oldest first, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,9 +15,10 @@ pub(super) struct Frequency {
 
 impl Frequency {
     /// Takes the calls of one reply, up to the first that is too many. A call without a name is no
-    /// tool's.
+    /// tool's. Delegations have a limit of their own, which may be as high as this one: they count
+    /// here only where an override says so.
     pub(super) fn judge(&mut self, calls: &[ToolCall], limits: &LoopLimits) -> Finding<Repeat> {
-        for call in calls.iter().filter(|call| !call.name.is_empty()) {
+        for call in calls.iter().filter(|call| limits.counts(&call.name)) {
             match self.take(&call.name, limits) {
                 Finding::Fine => {}
                 found @ (Finding::Warn(_) | Finding::Stop(_)) => return found,
@@ -56,6 +57,10 @@ fn is_at_least(count: usize, limit: u32) -> bool {
 }
 
 impl LoopLimits {
+    fn counts(&self, name: &str) -> bool {
+        !name.is_empty() && (name != TASK_TOOL || self.tool_freq_overrides.contains_key(name))
+    }
+
     /// What one tool is held to.
     fn frequency(&self, name: &str) -> ToolFrequency {
         let usual = ToolFrequency { warn: self.tool_freq_warn, hard_limit: self.tool_freq_hard_limit };

@@ -139,6 +139,23 @@ fn a_tool_can_have_limits_of_its_own() {
     check(&limits, &(0..50).map(read).collect::<Vec<_>>(), &expected);
 }
 
+// Decided otherwise than chain facts §1.6: 50 delegations are what a run may be allowed, and the
+// 50th is not a loop.
+#[test]
+fn delegations_count_by_tool_only_where_somebody_says_so() {
+    let task = |at: usize| vec![call("task", json!({"prompt": format!("part {at}")}))];
+    let fifty: Vec<_> = (0..50).map(task).collect();
+    check(&LoopLimits::default(), &fifty, &[]);
+    let frequency = ToolFrequency { warn: 2, hard_limit: 4 };
+    let limits =
+        LoopLimits { tool_freq_overrides: [("task".to_owned(), frequency)].into(), ..LoopLimits::default() };
+    let expected = [(2, Finding::Warn(tool("task", 2, 4))), (4, Finding::Stop(tool("task", 4, 4)))];
+    check(&limits, &fifty[..4], &expected);
+    // The same delegations again and again are a loop all the same.
+    let same_task = vec![task(0); 5];
+    check(&LoopLimits::default(), &same_task, &[(3, Finding::Warn(same(3))), (5, Finding::Stop(same(5)))]);
+}
+
 // Chain facts §1.6: a warning about the set of calls leaves the tools uncounted for that reply.
 #[test]
 fn a_warned_reply_is_not_counted_by_tool() {

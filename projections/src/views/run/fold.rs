@@ -107,7 +107,9 @@ impl RunRow {
                 ModelEvent::HumanInput(_)
                 | ModelEvent::ToolResult(_)
                 | ModelEvent::Failed(_)
-                | ModelEvent::Retried(_),
+                | ModelEvent::Retried(_)
+                | ModelEvent::AnswerMissing(_)
+                | ModelEvent::AnswerCut(_),
             )
             | Event::Tool(_)
             | Event::Delegation(

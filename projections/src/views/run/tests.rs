@@ -45,6 +45,7 @@ fn start() -> Event {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        checks_last_words: true,
         summarization: None,
         metadata: Map::new(),
     }))

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use domain::{
     definition::TokenBudgetSettings,
     event::{
-        Cap, CapAction, CapAxis, EndStatus, Event, Logged, ModelEvent, RunEvent, RunStatus, RunStopReason,
-        SubagentEvent,
+        Cap, CapAction, CapAxis, EndStatus, Event, GuardAction, GuardTag, Logged, ModelEvent, RunEvent,
+        RunStatus, RunStopReason, SubagentEvent,
     },
     message::AssistantMessage,
     status_contract::StopReason,
@@ -27,9 +27,13 @@ use crate::{
 };
 
 /// More turns than any guard here allows.
-const FOREVER: usize = 12;
+const FOREVER: usize = 16;
 
 fn ls(path: &str) -> AssistantMessage {
+    AssistantMessage { content: "so far".to_owned(), ..silent_ls(path) }
+}
+
+fn silent_ls(path: &str) -> AssistantMessage {
     calling(&[("x", "ls", json!({"path": path}))])
 }
 
@@ -93,7 +97,7 @@ async fn a_subagent_that_repeats_itself_is_stopped_at_the_fifth_time() {
     let world = Setup::new(never_done(|_| ls("."))).build().await;
     assert_eq!(world.run("go").await, RunStatus::Success);
     check_ended(&world, StopReason::LoopCapped, "repeated tool-call loop", 5);
-    assert!(world.ends()[0].result.as_deref().unwrap().starts_with("[FORCED STOP]"));
+    assert!(world.ends()[0].result.as_deref().unwrap().starts_with("so far\n\n[FORCED STOP]"));
     assert_eq!(
         caps_of(&world.facts()),
         [cap(CapAxis::Loop, CapAction::Warn, 3, 5), cap(CapAxis::Loop, CapAction::Stop, 5, 5)]
@@ -102,6 +106,111 @@ async fn a_subagent_that_repeats_itself_is_stopped_at_the_fifth_time() {
     assert_eq!(world.ends()[0].receipts, 4);
     let warned: Vec<bool> = told(&world).iter().map(|system| system.contains("[LOOP DETECTED]")).collect();
     assert_eq!(warned, [false, false, false, true, false]);
+}
+
+// Completed is earned: who was stopped without a word has done nothing that anybody could use.
+#[tokio::test]
+async fn who_was_stopped_without_a_word_failed_with_the_reason() {
+    let world = Setup::new(never_done(|_| silent_ls("."))).build().await;
+    assert_eq!(world.run("go").await, RunStatus::Success);
+    let ends = world.ends();
+    assert_eq!((ends[0].status, ends[0].stop_reason), (EndStatus::Failed, Some(StopReason::LoopCapped)));
+    assert!(ends[0].error.as_deref().unwrap().starts_with("[FORCED STOP]"), "{ends:?}");
+    assert_eq!((ends[0].receipts, world.ledger()[0].stop_reason), (4, Some(StopReason::LoopCapped)));
+    let world = Setup::new(Script::new().lead("go", vec![silent_ls("."); FOREVER])).build().await;
+    assert_eq!(world.run("go").await, RunStatus::Error);
+    assert_eq!(world.last_status().stop_reason, Some(RunStopReason::LoopCapped));
+}
+
+/// What the guards without a limit did, in order.
+fn fired(facts: &[Logged]) -> Vec<(GuardTag, GuardAction)> {
+    let fired = |fact: &Logged| match &fact.event {
+        Event::Model(ModelEvent::AnswerMissing(fired)) => Some((GuardTag::TerminalResponse, fired.action)),
+        Event::Model(ModelEvent::AnswerCut(fired)) => Some((GuardTag::ModelLength, fired.action)),
+        _ => None,
+    };
+    facts.iter().filter_map(fired).collect()
+}
+
+fn ended(reply: AssistantMessage, finish: &str) -> AssistantMessage {
+    let mut reply = reply;
+    reply.response_metadata.finish_reason = Some(finish.to_owned());
+    reply
+}
+
+// Chain facts (f) line 103.
+#[tokio::test]
+async fn line_103_a_safety_stop_ends_the_work_and_keeps_the_words() {
+    let mut delegates = delegating(&[("1", "never")]);
+    delegates.content = "I would delegate".to_owned();
+    let world = Setup::new(Script::new().lead("go", [ended(delegates, "content_filter")])).build().await;
+    assert_eq!(world.run("go").await, RunStatus::Error);
+    let status = world.last_status();
+    assert_eq!(status.stop_reason, Some(RunStopReason::SafetyCapped));
+    let error = status.error.unwrap_or_default();
+    assert!(error.contains("content_filter") && error.contains("I would delegate"), "{error}");
+    assert_eq!((world.count("subagent.start"), world.count("run.cap")), (0, 1));
+    // A subagent's: it failed, which its lead is told, and the partial text is kept.
+    let script = Script::new()
+        .lead("go", [delegating(&[("1", "look")]), saying("done")])
+        .sub("look", [ended(ls("."), "SAFETY")]);
+    let world = Setup::new(script).build().await;
+    assert_eq!(world.run("go").await, RunStatus::Success);
+    let ends = world.ends();
+    assert_eq!((ends[0].status, ends[0].stop_reason, ends[0].receipts), (EndStatus::Failed, None, 0));
+    assert!(ends[0].error.as_deref().unwrap().contains("so far"), "{ends:?}");
+    assert_eq!(caps_of(&world.facts()), [cap(CapAxis::Safety, CapAction::Stop, 1, 0)]);
+}
+
+// Chain facts (f) line 104.
+#[tokio::test]
+async fn line_104_a_cut_answer_is_an_answer_with_the_reason() {
+    let world = Setup::new(Script::new().lead("go", [ended(saying("half of"), "length")])).build().await;
+    assert_eq!(world.run("go").await, RunStatus::Success);
+    check_lead(&world, RunStopReason::ModelLengthCapped, "half of");
+    assert_eq!(fired(&world.facts()), [(GuardTag::ModelLength, GuardAction::Named)]);
+}
+
+// Chain facts (f) line 105. The empty reply is not in the next request, so the script says it again.
+#[tokio::test]
+async fn line_105_two_empty_answers_are_none() {
+    let world = Setup::new(Script::new().lead("go", [ls("."), saying("")])).build().await;
+    assert_eq!(world.run("go").await, RunStatus::Error);
+    let facts = world.facts();
+    let asked_again = (GuardTag::TerminalResponse, GuardAction::AskedAgain);
+    assert_eq!(fired(&facts), [asked_again, (GuardTag::TerminalResponse, GuardAction::GaveUp)]);
+    assert_eq!((world.script.calls(), world.count("llm.ai.response")), (3, 3));
+    let requests = world.script.requests();
+    assert!(requests[2].messages[0].content().contains("[ANSWER MISSING]"));
+    assert!(replies(&facts)[2].is_error_fallback());
+    assert!(world.last_status().error.unwrap_or_default().contains("gave no answer"));
+    // Without a tool there is nothing to answer from, and nobody asks again.
+    let world = Setup::new(Script::new().lead("go", [saying("")])).build().await;
+    assert_eq!(world.run("go").await, RunStatus::Error);
+    assert_eq!((world.script.calls(), fired(&world.facts())), (1, Vec::new()));
+}
+
+/// Three calls in turn, each turn dearer than the one before it, as a history that grows is.
+fn three_way(at: usize) -> AssistantMessage {
+    let turn = at as u64 + 1;
+    ls(["a", "b", "c"][at % 3]).using(350 * turn, 350)
+}
+
+/// Work that would take 4 million tokens until its turns are used up is over below 50,000.
+#[tokio::test]
+async fn a_three_way_loop_is_stopped_before_it_costs_much() {
+    let all: Vec<_> = (0..150).map(three_way).collect();
+    let tokens = |replies: &[AssistantMessage]| -> u64 {
+        replies.iter().filter_map(|reply| reply.usage).map(|usage| usage.total_tokens).sum()
+    };
+    assert!(tokens(&all) > 4_000_000, "{}", tokens(&all));
+    let script = Script::new().lead("go", [delegating(&[("1", "busy")]), saying("done")]).sub("busy", all);
+    let world = Setup::new(script).build().await;
+    assert_eq!(world.run("go").await, RunStatus::Success);
+    check_ended(&world, StopReason::LoopCapped, "repeated tool-call loop", 13);
+    assert!(tokens(&replies(&world.facts())) < 50_000, "{}", tokens(&replies(&world.facts())));
+    assert!(world.ends()[0].result.as_deref().unwrap().starts_with("so far"));
+    assert_eq!(world.ends()[0].receipts, 12, "what was done is kept");
 }
 
 // Chain facts (f) lines 55 and 56.
@@ -203,10 +312,12 @@ async fn check_resumed(script: fn() -> Script, change: fn(&mut Config)) {
     let whole = EventLog::with_store(store.clone(), Options::default()).unwrap();
     let world = Setup::new(script()).config(change).log(whole.clone()).build().await;
     let run = world.start("go").await;
-    assert_eq!(world.wait(&run).await, RunStatus::Success);
+    let ending = world.wait(&run).await;
     let expected = world.facts();
     let is_started = |facts: &[Logged]| facts.iter().any(|fact| fact.event.event_type() == "run.start");
-    let is_ended = |facts: &[Logged]| facts.iter().any(|fact| fact.event.event_type() == "run.end");
+    let is_ended = |facts: &[Logged]| {
+        facts.iter().any(|fact| ["run.end", "run.error"].contains(&fact.event.event_type()))
+    };
     let mut resumed = 0;
     for end in 1..expected.len() {
         if store.commit_at(Position::new(end as u64)).unwrap().is_none() {
@@ -225,15 +336,16 @@ async fn check_resumed(script: fn() -> Script, change: fn(&mut Config)) {
         for (thread, run) in runtime.recover(Recovery::Resume).await.unwrap() {
             let patience = std::time::Duration::from_secs(30);
             let status = tokio::time::timeout(patience, runtime.wait(&thread, &run)).await.unwrap().unwrap();
-            assert_eq!(status, RunStatus::Success);
+            assert_eq!(status, ending);
             resumed += 1;
         }
         let after = facts_of(&log);
         check_ended_once(&after);
         assert_eq!(caps_of(&after), caps_of(&expected), "cut after {end}");
         assert_eq!(replies(&after), replies(&expected), "cut after {end}");
+        assert_eq!(fired(&after), fired(&expected), "cut after {end}");
     }
-    assert!(resumed > 5, "{resumed}");
+    assert!(resumed > 3, "{resumed}");
 }
 
 #[tokio::test]
@@ -242,6 +354,8 @@ async fn a_resumed_run_stops_where_an_uninterrupted_one_does() {
     check_resumed(busy, |_| {}).await;
     let costly = || never_done(|at| ls(&format!("folder-{at}")).using(300, 0));
     check_resumed(costly, |config| config.subagents.token_budget = Some(budget(1_000))).await;
+    check_resumed(|| never_done(three_way), |_| {}).await;
+    check_resumed(|| Script::new().lead("go", [ls("."), saying("")]), |_| {}).await;
     let lead = || Script::new().lead("go", (0..FOREVER).map(|_| ls(".").using(10, 0)).collect::<Vec<_>>());
     check_resumed(lead, |_| {}).await;
 }

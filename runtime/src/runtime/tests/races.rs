@@ -50,6 +50,7 @@ fn start() -> Decision {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        checks_last_words: true,
         summarization: None,
         metadata: Default::default(),
     };

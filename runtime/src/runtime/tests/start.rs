@@ -133,6 +133,7 @@ fn foreign_start(run: &RunId) -> NewEvent {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        checks_last_words: true,
         summarization: None,
         metadata: Default::default(),
     };
