@@ -27,6 +27,16 @@ pub struct KeptOutput {
     pub truncated: bool,
 }
 
+/// Where an agent finds its kept outputs with `read_file`, by their digest. The folder is on no disk.
+pub const KEPT_OUTPUTS_FOLDER: &str = "/mnt/user-data/outputs/.tool-results";
+
+impl KeptOutput {
+    /// What an agent calls it.
+    pub fn path(&self) -> String {
+        format!("{KEPT_OUTPUTS_FOLDER}/{}", self.sha256)
+    }
+}
+
 impl ToolMessage {
     /// Names the blob that has the whole output.
     pub fn keep_output(&mut self, kept: &KeptOutput) {

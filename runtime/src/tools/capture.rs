@@ -210,11 +210,15 @@ impl Ended {
     fn told(&self, advice: &str) -> String {
         let bytes = self.bytes;
         match &self.kept {
-            Some(KeptOutput { sha256, truncated: false, .. }) => {
-                format!("all {bytes} bytes are kept for people as blob {sha256}; {advice}")
-            }
-            Some(KeptOutput { sha256, bytes: kept, truncated: true }) => {
-                format!("the first {kept} of {bytes} bytes are kept for people as blob {sha256}; {advice}")
+            Some(kept) => {
+                let path = kept.path();
+                let how = format!("as {path}, which read_file reads by start_line and end_line; {advice}");
+                match kept {
+                    KeptOutput { truncated: false, .. } => format!("all {bytes} bytes are kept {how}"),
+                    KeptOutput { truncated: true, bytes: first, .. } => {
+                        format!("the first {first} of {bytes} bytes are kept {how}")
+                    }
+                }
             }
             None if self.is_lost => format!("the whole could not be kept; {advice}"),
             None => advice.to_owned(),

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use domain::limits::KEPT_OUTPUT_BYTES_MIN;
-use eventlog::{BlobScope, BlobWriter, EventLog, OverMax};
+use domain::{kept_output::KEPT_OUTPUTS_FOLDER, limits::KEPT_OUTPUT_BYTES_MIN};
+use eventlog::{BlobDigest, BlobError, BlobReader, BlobScope, BlobWriter, EventLog, OverMax};
 
 /// Keeps large outputs for the events of one run.
 #[derive(Clone)]
@@ -29,4 +29,14 @@ impl OutputKeeper {
     pub(super) fn begin(&self) -> BlobWriter {
         self.log.write_blob(&self.scope, KEPT_OUTPUT_BYTES_MIN, OverMax::KeepBeginning)
     }
+
+    /// Opens an output that was kept for an event of the same thread; those of others are not there.
+    pub(super) fn open(&self, sha256: &BlobDigest) -> Result<BlobReader, BlobError> {
+        self.log.open_blob(&self.scope.thread_id, sha256)
+    }
+}
+
+/// The kept output that a path names; `None` for any other path.
+pub(super) fn named_by(path: &str) -> Option<BlobDigest> {
+    path.trim().strip_prefix(KEPT_OUTPUTS_FOLDER)?.strip_prefix('/')?.parse().ok()
 }

@@ -1,8 +1,9 @@
 //! `read_file`: a text file, or a range of its lines.
 
-use std::io::Read;
+use std::{fs::File, io::Read, path::PathBuf};
 
 use domain::tool_spec::{SideEffect, ToolSpec};
+use eventlog::{BlobError, BlobReader};
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -11,7 +12,7 @@ use super::{
     Tool, ToolContext, ToolOutcome, ToolOutput,
     capture::{Capture, Frame, bound},
     file_call::{ToolFailure, on_blocking_thread},
-    text_file,
+    keeper, text_file,
 };
 use crate::sandbox::ResolvedPath;
 
@@ -74,21 +75,15 @@ fn read(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
             "start_line {first} and end_line {last} are no range; lines are counted from 1"
         )));
     }
-    let path = context.folders.resolve(&arguments.path)?;
-    let (mut file, length) = text_file::open(context, &path)?;
+    let (mut source, path, length) = open(context, &arguments.path)?;
     let capture = Capture::within(context);
     let mut scan = Scan { first, last, line: 1, capture, ..Scan::default() };
-    let mut chunk = vec![0; CHUNK_BYTES];
     while scan.line <= last {
         if context.cancel.is_cancelled() {
             return Err(ToolFailure::Cancelled);
         }
-        let count = file.read(&mut chunk).map_err(|error| ToolFailure::io("read", &path, error))?;
-        if count == 0 {
-            break;
-        }
-        scan.take(chunk.get(..count).unwrap_or_default())
-            .ok_or_else(|| text_file::not_text(&path, length))?;
+        let Some(piece) = source.next_piece(&path)? else { break };
+        scan.take(&piece).ok_or_else(|| text_file::not_text(&path, length))?;
         if scan.scanned > SCANNED_BYTES_MAX {
             return Err(too_large(&path, length));
         }
@@ -97,6 +92,45 @@ fn read(context: &ToolContext, arguments: Arguments) -> Result<ToolOutput, ToolF
         return Err(text_file::not_text(&path, length));
     }
     scan.finish(&path)
+}
+
+/// Where the text comes from.
+enum Source {
+    File(File),
+    Kept(Box<BlobReader>),
+}
+
+impl Source {
+    fn next_piece(&mut self, path: &ResolvedPath) -> Result<Option<Vec<u8>>, ToolFailure> {
+        match self {
+            Self::File(file) => {
+                let mut piece = vec![0; CHUNK_BYTES];
+                let count = file.read(&mut piece).map_err(|error| ToolFailure::io("read", path, error))?;
+                piece.truncate(count);
+                Ok((count > 0).then_some(piece))
+            }
+            Self::Kept(blob) => blob.next_piece().map_err(|error| unreadable(&path.shown, &error)),
+        }
+    }
+}
+
+/// Opens a file of the thread, or an output of one of its tools that was kept.
+fn open(context: &ToolContext, path: &str) -> Result<(Source, ResolvedPath, u64), ToolFailure> {
+    if let (Some(sha256), Some(keeper)) = (keeper::named_by(path), &context.keeper) {
+        let blob = keeper.open(&sha256).map_err(|error| unreadable(path.trim(), &error))?;
+        let shown = path.trim().to_owned();
+        let length = blob.blob().bytes;
+        return Ok((Source::Kept(Box::new(blob)), ResolvedPath { host: PathBuf::new(), shown }, length));
+    }
+    let path = context.folders.resolve(path)?;
+    let (file, length) = text_file::open(context, &path)?;
+    Ok((Source::File(file), path, length))
+}
+
+fn unreadable(path: &str, error: &BlobError) -> ToolFailure {
+    ToolFailure::said(format!(
+        "{path} cannot be read ({error}); call the tool again if its output is still needed"
+    ))
 }
 
 fn too_large(path: &ResolvedPath, length: u64) -> ToolFailure {

@@ -4,7 +4,7 @@
 use domain::{
     digest::sha256_hex,
     event::{Event, SubagentEvent},
-    kept_output::KeptOutput,
+    kept_output::{KEPT_OUTPUTS_FOLDER, KeptOutput},
     limits::{KEPT_OUTPUT_BYTES_MIN, TOOL_OUTPUT_CHARS_MAX},
     message::{Message, ToolMessage},
 };
@@ -72,7 +72,7 @@ async fn fifty_megabytes_of_output_are_kept_whole_and_the_run_goes_on() {
     assert_eq!((whole.len() as u64, sha256_hex(&whole)), (kept.bytes, kept.sha256.clone()));
     assert!(whole.starts_with(line.as_bytes()) && whole.ends_with(b"END\n"));
     assert!(result.content.chars().count() <= TOOL_OUTPUT_CHARS_MAX);
-    let mark = format!("all {} bytes are kept for people as blob {}; print less", kept.bytes, kept.sha256);
+    let mark = format!("all {} bytes are kept as {}, which read_file reads", kept.bytes, kept.path());
     assert!(result.content.contains(&mark) && result.content.ends_with("END\n"), "{:.9000}", result.content);
     // The model read the bounded text, once.
     assert_eq!((world.script.calls(), world.count("llm.tool.result")), (2, 1));
@@ -98,6 +98,49 @@ async fn a_subagent_s_receipt_names_the_blob_of_its_output() {
     let receipt = receipt.unwrap();
     assert_eq!((receipt.output_sha256, receipt.output_bytes), (kept.sha256, kept.bytes));
     check_blobs(&world, 1);
+}
+
+// Chain facts §2.3: what was left out can be read by the path that the mark names, by whoever works on
+// the thread, and by nobody else.
+#[tokio::test]
+async fn what_was_left_out_of_an_output_can_be_read_back() {
+    let numbers: String = (1..=20_000).map(|number| format!("{number}\n")).collect();
+    let path = format!("{KEPT_OUTPUTS_FOLDER}/{}", sha256_hex(numbers.as_bytes()));
+    let part = json!({"path": path, "start_line": 9_000, "end_line": 9_002});
+    let script = Script::new()
+        .lead(
+            "go",
+            [
+                bash("seq 1 20000"),
+                calling(&[("r1", "read_file", part.clone())]),
+                calling(&[(
+                    "r2",
+                    "read_file",
+                    json!({"path": format!("{KEPT_OUTPUTS_FOLDER}/{}", "0".repeat(64))}),
+                )]),
+                saying("done"),
+            ],
+        )
+        .lead("elsewhere", [calling(&[("r3", "read_file", part)]), saying("done")]);
+    let (mut world, _folder) = world(script).await;
+    assert_eq!(world.run("go").await, RunStatus::Success);
+    let results = world.results();
+    assert!(
+        results[0].content.contains(&path) && !results[0].content.contains("\n9001\n"),
+        "{:.9000}",
+        results[0].content
+    );
+    assert_eq!(results[1].content, "9000\n9001\n9002\n");
+    assert!(results[2].content.starts_with("Error: "), "{}", results[2].content);
+    let mine = world.thread.clone();
+    world.thread = world.runtime.create_thread(crate::request::NewThread::default()).await.unwrap();
+    assert_eq!(world.run("elsewhere").await, RunStatus::Success);
+    let of_others: Vec<_> =
+        world.results().into_iter().filter(|result| result.tool_call_id == "r3").collect();
+    assert!(of_others[0].content.contains("there is no blob"), "{}", of_others[0].content);
+    // With the thread they go.
+    world.runtime.erase_thread(&mine).await.unwrap();
+    assert!(world.log.open_blob(&mine, &sha256_hex(numbers.as_bytes()).parse().unwrap()).is_err());
 }
 
 #[tokio::test]
@@ -170,7 +213,7 @@ async fn very_long_reports_reach_the_lead_bounded_and_are_kept_whole() {
         assert!(result.content.chars().count() < 12_000, "{prompt}");
         assert!(result.content.starts_with(&format!("Task Succeeded. Result: {prompt}: 漢")));
         let kept = result.kept_output().unwrap();
-        assert!(result.content.contains(&format!("are kept for people as blob {}", kept.sha256)));
+        assert!(result.content.contains(&format!("are kept as {}, which read_file reads", kept.path())));
         let whole = String::from_utf8(blob(&world, &kept)).unwrap();
         assert!(whole.contains(&report(prompt)), "{prompt}");
         assert_eq!(result.additional_kwargs["subagent_status"], "completed");
