@@ -10,23 +10,36 @@ use domain::{
 };
 use futures::future::BoxFuture;
 
+mod answer;
+mod anthropic;
 mod call_gate;
+mod call_id;
 pub(crate) mod circuit;
 mod classify;
 pub mod configured;
+mod conversation;
+mod dialect;
 pub mod error;
+mod fault;
+mod gemini;
+mod http;
+mod key;
+mod layout;
 pub mod offline;
-pub mod openai;
+mod openai;
+pub mod probe;
+mod refusal;
 pub mod retry;
 pub mod settings;
 pub mod sse;
+mod torn;
 
 pub use circuit::CircuitPolicy;
 pub use configured::{Models, UnknownModel};
 pub use domain::tool_spec::ToolSpec;
 pub use error::{ModelError, ModelErrorKind};
+pub use key::SecretSource;
 pub use offline::OfflineModel;
-pub use openai::OpenAiModel;
 pub use retry::{GaveUp, Pauses, Retries, RetryNotice, RetryPolicy, call_with_retries};
 pub use settings::{ModelSettings, Provider, Secret, SettingsError};
 

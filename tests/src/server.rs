@@ -15,7 +15,11 @@ use runtime::{
 };
 use tokio::{net::TcpListener, sync::watch, task::JoinHandle};
 
-use crate::{client::Client, quick_pauses::QuickPauses, stub_model::StubModel};
+use crate::{
+    client::Client,
+    quick_pauses::QuickPauses,
+    stub_model::{Face, StubModel},
+};
 
 /// What a server is started with.
 pub struct Setup {
@@ -36,6 +40,13 @@ impl Setup {
     /// A server with several stubs under their names; the first one is the default.
     pub fn with_models(stubs: &[(&StubModel, &str)]) -> Self {
         let settings: Vec<_> = stubs.iter().map(|(stub, name)| stub.settings(name)).collect();
+        let models = Models::from_settings(&settings, None, &|_| None).unwrap();
+        Self { config: Config::default(), models, log: None }
+    }
+
+    /// A server whose only model is the stub, as this provider.
+    pub fn with_face(stub: &StubModel, face: Face) -> Self {
+        let settings = [stub.settings_as(face, crate::stub_model::MODEL_NAME)];
         let models = Models::from_settings(&settings, None, &|_| None).unwrap();
         Self { config: Config::default(), models, log: None }
     }

@@ -1,13 +1,17 @@
-//! A model server that does what a script says: Chat Completions over real HTTP, with real
-//! server-sent events, on loopback.
+//! A model server that does what a script says, over real HTTP with real server-sent events, on
+//! loopback: Chat Completions, Anthropic Messages and Gemini's Generate Content, each at its own path.
+//! A script need not know which: it reads and answers in the words of Chat Completions.
 //!
 //! It is as strict about requests as the strictest providers, and as careless about replies as the
 //! worst of them; the script chooses how careless. Every request is counted and kept.
 
 mod answer;
+mod anthropic;
 mod asked;
+mod face;
 mod frames;
 mod gate;
+mod gemini;
 mod listen;
 mod strict;
 
@@ -18,6 +22,7 @@ use runtime::models::{ModelSettings, Provider, settings::Secret};
 pub use self::{
     answer::{Answer, Call, Cut, Finish, Fragments, IdSent, IndexSent, NameSent, Reply, UsageSent},
     asked::{Asked, Seat},
+    face::Face,
     gate::Gate,
     strict::Strictness,
 };
@@ -75,11 +80,21 @@ impl StubModel {
 
     /// The stub as a configured model of this name.
     pub fn settings(&self, name: &str) -> ModelSettings {
+        self.settings_as(Face::Openai, name)
+    }
+
+    /// The stub as a configured model of this provider.
+    pub fn settings_as(&self, face: Face, name: &str) -> ModelSettings {
+        let (provider, base_url) = match face {
+            Face::Openai => (Provider::Openai, self.base_url()),
+            Face::Anthropic => (Provider::Anthropic, format!("http://{}", self.address)),
+            Face::Gemini => (Provider::Gemini, format!("http://{}", self.address)),
+        };
         ModelSettings {
-            base_url: Some(self.base_url()),
+            base_url: Some(base_url),
             model: Some(format!("{name}-of-the-stub")),
             api_key: Some(Secret::new(KEY)),
-            ..ModelSettings::new(name, Provider::Openai)
+            ..ModelSettings::new(name, provider)
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod agents;
 mod log_tools;
+mod models;
 mod views;
 
 use std::{net::SocketAddr, path::PathBuf};
@@ -16,6 +17,7 @@ pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAgents, BenchAppend, BenchArguments, DoctorArguments, ExportArguments,
     ImportArguments, RebuildArguments, ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
 };
+pub(crate) use self::models::{ModelsArguments, ModelsCommand};
 pub(crate) use self::views::{CapsArguments, MessagesArguments, ReceiptsArguments, UsageArguments};
 
 const EXAMPLES: &str = "\
@@ -92,6 +94,8 @@ pub(crate) enum Command {
     Usage(UsageArguments),
     /// List the types of subagent, and change those that are managed
     Agents(AgentsArguments),
+    /// List the configured models, or try one
+    Models(ModelsArguments),
     /// Print events as they are recorded
     Tail(TailArguments),
     /// Fold what was recorded up to any event, step through it, or check that it can be made again

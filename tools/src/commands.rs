@@ -16,6 +16,8 @@ mod export;
 mod import;
 mod ledger;
 mod messages;
+pub(crate) mod models;
+pub(crate) mod models_check;
 mod rebuild;
 mod receipts;
 mod replay;
@@ -48,6 +50,7 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Messages(arguments) => messages::messages(context, &arguments).await,
         Command::Usage(arguments) => usage::usage(context, &arguments).await,
         Command::Agents(arguments) => agents::agents(context, arguments).await,
+        Command::Models(arguments) => models::models(context, arguments).await,
         Command::Tail(arguments) => tail::tail(context, arguments).await,
         Command::Replay(arguments) => replay::replay(context, &arguments).await,
         Command::Verify(arguments) => verify::verify(context, arguments).await,

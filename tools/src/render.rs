@@ -10,6 +10,7 @@ pub(crate) mod events;
 pub(crate) mod export;
 pub(crate) mod ledger;
 pub(crate) mod messages;
+pub(crate) mod models;
 pub(crate) mod printable;
 pub(crate) mod rebuild;
 pub(crate) mod receipts;

@@ -90,8 +90,7 @@ fn model_problem(name: &str, error: SettingsError) -> SettingProblem {
             SettingProblem { key, value: given, allowed: format!("from {min} to {max}") }
         }
         SettingsError::Invalid { .. }
-        | SettingsError::NotSupported { .. }
-        | SettingsError::UnsetVariable { .. }
+        | SettingsError::SecretFile { .. }
         | SettingsError::UnknownDefault(_)
         | SettingsError::Scenario { .. }
         | SettingsError::Client { .. } => SettingProblem {

@@ -62,7 +62,7 @@ fn tree(config: &Config) -> Value {
     let mut models: Vec<_> = config.models.iter().map(to_value).collect();
     for (shown, model) in models.iter_mut().zip(&config.models) {
         if let (Some(key), Some(shown)) = (&model.api_key, shown.get_mut(SECRET_KEY)) {
-            *shown = key.variable().map_or_else(|| json!(HIDDEN), |name| json!(format!("${name}")));
+            *shown = json!(key.shown().unwrap_or(HIDDEN));
         }
         if let (Some(url), Some(shown)) = (&model.base_url, shown.get_mut("base_url")) {
             *shown = json!(shown_url(url));

@@ -11,6 +11,7 @@ const AUTH_WORDS: &[&str] = &[
     "unauthorized",
     "invalid api key",
     "invalid_api_key",
+    "api key not valid",
     "permission",
     "forbidden",
     "access denied",
@@ -63,11 +64,12 @@ pub(crate) fn classify(symptoms: Symptoms<'_>) -> ModelErrorKind {
     }
 }
 
-/// A bare 401, 402 or 403 speaks for itself.
+/// A bare 401, 402, 403 or 529 speaks for itself.
 const fn wordless(status: Option<u16>) -> ModelErrorKind {
     match status {
         Some(401 | 403) => ModelErrorKind::Auth,
         Some(402) => ModelErrorKind::Quota,
+        Some(529) => ModelErrorKind::Busy,
         Some(_) | None => ModelErrorKind::Generic,
     }
 }
@@ -93,6 +95,7 @@ mod tests {
         check(0, "", "who knows", ModelErrorKind::Generic);
         check(400, "context_length_exceeded", "too many tokens", ModelErrorKind::Generic);
         check(529, "", "Overloaded", ModelErrorKind::Busy);
+        check(400, "INVALID_ARGUMENT", "API key not valid. Pass a valid one.", ModelErrorKind::Auth);
         check(200, "", "服务繁忙", ModelErrorKind::Busy);
     }
 
@@ -104,6 +107,7 @@ mod tests {
         check(401, "", "", ModelErrorKind::Auth);
         check(403, "", "", ModelErrorKind::Auth);
         check(402, "", "", ModelErrorKind::Quota);
+        check(529, "", "", ModelErrorKind::Busy);
         check(404, "", "", ModelErrorKind::Generic);
         check(302, "", "", ModelErrorKind::Generic);
     }

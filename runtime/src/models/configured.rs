@@ -2,11 +2,18 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use reqwest::Url;
 use tokio::sync::Semaphore;
 
 use super::{
-    ChatModel, ModelSettings, OfflineModel, OpenAiModel, Provider, Secret, SettingsError,
-    call_gate::GatedModel, settings::SettingsError::UnknownDefault,
+    ChatModel, ModelSettings, OfflineModel, Provider, Secret, SettingsError,
+    anthropic::Anthropic,
+    call_gate::GatedModel,
+    dialect::Dialect,
+    gemini::Gemini,
+    http::{HttpModel, Secrets},
+    openai::OpenAi,
+    settings::SettingsError::UnknownDefault,
 };
 
 /// The name of the model that answers when none is configured.
@@ -35,7 +42,7 @@ pub struct UnknownModel {
 impl Models {
     /// Builds every configured model. The default is the named one, else the first; with nothing
     /// configured it is the offline model. `$VARIABLE` keys are looked up in `environment`, and
-    /// scenario files are read.
+    /// files of keys and scenarios are read.
     pub fn from_settings(
         settings: &[ModelSettings],
         default: Option<&str>,
@@ -57,6 +64,15 @@ impl Models {
             models.default_name = default.to_owned();
         }
         Ok(models)
+    }
+
+    /// The one model of these settings, whatever else is configured.
+    pub fn only(
+        settings: &ModelSettings,
+        environment: Environment<'_>,
+    ) -> Result<Arc<dyn ChatModel>, SettingsError> {
+        settings.validate()?;
+        build(settings, environment)
     }
 
     /// One model, which is the default.
@@ -110,31 +126,45 @@ impl Models {
     }
 }
 
+impl ModelSettings {
+    /// Where the model's API is: as configured, or as the provider has it. Without what may be secret
+    /// in an address. `None` for a model that has none, and for one whose address is missing.
+    pub fn address(&self) -> Option<String> {
+        let address = self.base_url.as_deref().or(dialect_of(self.provider)?.default_base_url())?;
+        let Ok(mut url) = Url::parse(address.trim()) else { return Some(address.to_owned()) };
+        // Only addresses that have no host refuse these.
+        let _ = (url.set_username(""), url.set_password(None));
+        url.set_query(None);
+        Some(url.as_str().trim_end_matches('/').to_owned())
+    }
+}
+
+fn dialect_of(provider: Provider) -> Option<&'static dyn Dialect> {
+    match provider {
+        Provider::Openai => Some(&OpenAi),
+        Provider::Anthropic => Some(&Anthropic),
+        Provider::Gemini => Some(&Gemini),
+        Provider::Offline => None,
+    }
+}
+
 fn build(
     settings: &ModelSettings,
     environment: Environment<'_>,
 ) -> Result<Arc<dyn ChatModel>, SettingsError> {
-    match settings.provider {
-        Provider::Openai => {
-            let api_key = resolve(settings, environment)?;
-            Ok(Arc::new(OpenAiModel::new(settings, api_key)?))
-        }
-        Provider::Offline => Ok(Arc::new(OfflineModel::from_settings(settings)?)),
-        Provider::Anthropic | Provider::Gemini => {
-            Err(SettingsError::NotSupported { model: settings.name.clone(), provider: settings.provider })
-        }
+    match dialect_of(settings.provider) {
+        Some(dialect) => Ok(Arc::new(HttpModel::new(dialect, settings, secrets(settings, environment)?)?)),
+        None => Ok(Arc::new(OfflineModel::from_settings(settings)?)),
     }
 }
 
-fn resolve(settings: &ModelSettings, environment: Environment<'_>) -> Result<Option<Secret>, SettingsError> {
-    let Some(key) = &settings.api_key else { return Ok(None) };
-    let Some(variable) = key.variable() else { return Ok(Some(key.clone())) };
-    match environment(variable) {
-        Some(value) => Ok(Some(Secret::new(value.trim()))),
-        None => {
-            Err(SettingsError::UnsetVariable { model: settings.name.clone(), variable: variable.to_owned() })
-        }
-    }
+fn secrets(settings: &ModelSettings, environment: Environment<'_>) -> Result<Secrets, SettingsError> {
+    let header = |(name, value): (&String, &Secret)| {
+        let value = settings.resolved(&format!("headers.{name}"), value, environment)?;
+        Ok((name.clone(), value))
+    };
+    let headers = settings.headers.iter().map(header).collect::<Result<_, SettingsError>>()?;
+    Ok(Secrets { key: settings.resolved_key(environment)?, headers })
 }
 
 #[cfg(test)]
@@ -156,6 +186,26 @@ mod tests {
     fn check_refused(settings: &[ModelSettings], default: Option<&str>, expected: &str) {
         let error = build_all(settings, default).err().map(|error| error.to_string()).unwrap();
         assert!(error.starts_with(expected), "{error}");
+    }
+
+    // Whose API it is says where it is; Chat Completions are spoken by many.
+    #[test]
+    fn every_provider_can_be_built() {
+        let of = |provider| ModelSettings::new("a", provider);
+        build_all(&[of(Provider::Anthropic)], None).unwrap();
+        build_all(&[of(Provider::Gemini)], None).unwrap();
+        build_all(&[of(Provider::Offline)], None).unwrap();
+        build_all(&[openai("a")], None).unwrap();
+    }
+
+    #[test]
+    fn an_address_is_shown_without_secrets() {
+        let at = |base: &str| ModelSettings { base_url: Some(base.into()), ..openai("a") }.address();
+        assert_eq!(at("http://me:pw@host:8080/v1/?key=sk-1").as_deref(), Some("http://host:8080/v1"));
+        let of = |provider| ModelSettings::new("a", provider).address();
+        assert_eq!(of(Provider::Anthropic).as_deref(), Some("https://api.anthropic.com"));
+        assert_eq!(of(Provider::Gemini).as_deref(), Some("https://generativelanguage.googleapis.com"));
+        assert_eq!((of(Provider::Openai), of(Provider::Offline)), (None, None));
     }
 
     #[test]
@@ -184,7 +234,7 @@ mod tests {
         check_refused(
             &[keyed("$OTHER")],
             None,
-            "models.a.api_key: the environment variable OTHER is not set",
+            "models.a.api_key names the environment variable OTHER, which is not set",
         );
     }
 
@@ -192,12 +242,23 @@ mod tests {
     fn what_cannot_be_built_says_why() {
         check_refused(&[openai("a"), openai("a")], None, "models.a.name is used twice");
         check_refused(&[openai("a")], Some("b"), "default_model: unknown model \"b\"");
-        check_refused(
-            &[ModelSettings::new("a", Provider::Gemini)],
-            None,
-            "models.a.provider: Gemini is not supported yet",
-        );
         check_refused(&[ModelSettings::new("a", Provider::Openai)], None, "models.a.base_url is missing");
+        let headed = |name: &str, value: &str| ModelSettings {
+            headers: [(name.to_owned(), Secret::new(value))].into(),
+            ..openai("a")
+        };
+        check_refused(&[headed("a b", "x")], None, "models.a.headers.a b is not the name of an HTTP header");
+        check_refused(
+            &[headed("x-team", "a\nb")],
+            None,
+            "models.a.headers.x-team holds characters that an HTTP header cannot carry",
+        );
+        check_refused(
+            &[headed("x-team", "$NOBODY")],
+            None,
+            "models.a.headers.x-team names the environment variable NOBODY, which is not set",
+        );
+        build_all(&[headed("x-team", "$KEY")], None).unwrap();
         let bad_url = ModelSettings { base_url: Some("ftp://x".into()), ..openai("a") };
         check_refused(&[bad_url], None, "models.a.base_url must be an http:// or https:// address");
         let with_user = ModelSettings { base_url: Some("http://me:pw@x/v1".into()), ..openai("a") };

@@ -1,259 +1,45 @@
-//! Chat Completions over HTTP: OpenAI, and the many servers that speak like it.
-//!
-//! One call is one request. The pure parts are apart: `request` makes the body, `reply` turns the
-//! answer's bytes into a message, `failure` reads refusals. This file only moves bytes, and holds
-//! the four time limits.
+//! Chat Completions: OpenAI, and the many servers that speak like it.
 
-use std::time::Duration;
-
-use domain::message::AssistantMessage;
-use futures::future::BoxFuture;
 use reqwest::{
-    Client, Response, Url,
-    header::{AUTHORIZATION, HeaderValue},
-    redirect,
+    Url,
+    header::{AUTHORIZATION, HeaderName},
 };
-use tokio::time::{Instant, timeout, timeout_at};
+use serde_json::Value;
 
 use super::{
-    ChatModel, Deltas, ModelError, ModelErrorKind, ModelRequest, ModelSettings, Secret, SettingsError,
+    ModelRequest, Secret,
+    answer::Assemble,
+    dialect::{Dialect, Wire},
 };
-use failure::Refusal;
-use reply::Reply;
-use request::Wire;
 
 mod assemble;
 mod calls;
-mod failure;
-mod reply;
 mod request;
 #[cfg(test)]
 mod tests;
-mod torn;
 
-/// What is waited for usage and `[DONE]` once the reply itself is complete.
-const TAIL_WAIT_MAX: Duration = Duration::from_secs(5);
+/// Chat Completions.
+pub(crate) struct OpenAi;
 
-/// The longest that each part of a call may take.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct TimeLimits {
-    pub(crate) request: Duration,
-    pub(crate) connect: Duration,
-    pub(crate) first_byte: Duration,
-    pub(crate) chunk: Duration,
-}
-
-/// A model behind an API that speaks Chat Completions.
-pub struct OpenAiModel {
-    wire: Wire,
-    context_tokens: Option<u32>,
-    http: Client,
-    url: Url,
-    key: Option<Secret>,
-    limits: TimeLimits,
-}
-
-impl OpenAiModel {
-    /// Prepares the client; nothing is sent. The key is given resolved.
-    pub fn new(settings: &ModelSettings, key: Option<Secret>) -> Result<Self, SettingsError> {
-        let limits = TimeLimits {
-            request: Duration::from_secs(settings.request_timeout_seconds),
-            connect: Duration::from_secs(settings.connect_timeout_seconds),
-            first_byte: Duration::from_secs(settings.first_byte_timeout_seconds),
-            chunk: Duration::from_secs(settings.chunk_timeout_seconds),
-        };
-        Self::with_limits(settings, key, limits)
+impl Dialect for OpenAi {
+    fn answer_name(&self) -> &'static str {
+        "a chat completion"
     }
 
-    /// As [`Self::new`], with time limits below a second: for tests.
-    pub(crate) fn with_limits(
-        settings: &ModelSettings,
-        key: Option<Secret>,
-        limits: TimeLimits,
-    ) -> Result<Self, SettingsError> {
-        let url = endpoint(settings)?;
-        if key.as_ref().is_some_and(|key| authorization(key).is_none()) {
-            return Err(settings.invalid("api_key", "holds characters that an HTTP header cannot carry"));
-        }
-        let http = client(&url, limits)
-            .map_err(|source| SettingsError::Client { model: settings.name.clone(), source })?;
-        let wire = Wire {
-            name: settings.name.clone(),
-            model: settings.model.clone().unwrap_or_else(|| settings.name.clone()),
-            max_tokens: settings.max_tokens,
-            temperature: settings.temperature,
-        };
-        Ok(Self { wire, context_tokens: settings.context_tokens, http, url, key, limits })
+    fn endpoint(&self, mut base: Url, _model: &str) -> Option<Url> {
+        base.path_segments_mut().ok()?.pop_if_empty().extend(["chat", "completions"]);
+        Some(base)
     }
 
-    async fn ask(&self, request: &ModelRequest, deltas: Deltas<'_>) -> Result<AssistantMessage, ModelError> {
-        match timeout(self.limits.request, self.exchange(request, deltas)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(self.late("the whole call", self.limits.request, ModelErrorKind::Transient)),
-        }
+    fn key_header(&self, key: &Secret) -> (HeaderName, String) {
+        (AUTHORIZATION, format!("Bearer {}", key.reveal()))
     }
 
-    async fn exchange(
-        &self,
-        request: &ModelRequest,
-        deltas: Deltas<'_>,
-    ) -> Result<AssistantMessage, ModelError> {
-        let deadline = Instant::now() + self.limits.first_byte;
-        let mut post = self.http.post(self.url.clone()).json(&request::body(&self.wire, request));
-        if let Some(header) = self.key.as_ref().and_then(authorization) {
-            post = post.header(AUTHORIZATION, header);
-        }
-        let response = match timeout_at(deadline, post.send()).await {
-            Ok(sent) => sent.map_err(|error| self.transport("sending the request", error))?,
-            Err(_) => return Err(self.late_first_byte()),
-        };
-        if !response.status().is_success() {
-            return Err(self.refused(response).await);
-        }
-        self.read_reply(response, deadline, deltas).await
+    fn body(&self, wire: &Wire, request: &ModelRequest) -> Value {
+        request::body(wire, request)
     }
 
-    async fn read_reply(
-        &self,
-        mut response: Response,
-        first_byte_deadline: Instant,
-        deltas: Deltas<'_>,
-    ) -> Result<AssistantMessage, ModelError> {
-        let mut reply = Reply::new(&self.wire.name);
-        let mut deadline = first_byte_deadline;
-        while !reply.is_ended() {
-            match timeout_at(deadline, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => {
-                    reply.feed(&bytes, deltas).map_err(|fault| self.unreadable(fault))?;
-                }
-                Ok(Ok(None)) => break,
-                // What follows a complete reply is only its token counts.
-                Ok(Err(_)) | Err(_) if reply.is_complete() => break,
-                Ok(Err(error)) => return Err(self.transport("reading the reply", error)),
-                Err(_) if reply.is_empty() => return Err(self.late_first_byte()),
-                Err(_) => {
-                    let what = "the next piece of the reply";
-                    return Err(self.late(what, self.limits.chunk, ModelErrorKind::StreamStalled));
-                }
-            }
-            let wait = if reply.is_complete() { TAIL_WAIT_MAX } else { self.limits.chunk };
-            deadline = Instant::now() + wait.min(self.limits.chunk);
-        }
-        reply.finish(deltas).map_err(|fault| self.unreadable(fault))
+    fn assembler(&self) -> Box<dyn Assemble> {
+        Box::<assemble::Assembler>::default()
     }
-
-    /// Reads what can be read of a refusal; a body that fails or dawdles is left.
-    async fn refused(&self, mut response: Response) -> ModelError {
-        let status = response.status().as_u16();
-        let retry_after = failure::retry_after(response.headers(), std::time::SystemTime::now());
-        let mut body = Vec::new();
-        while body.len() < failure::BODY_BYTES_MAX {
-            match timeout(self.limits.chunk, response.chunk()).await {
-                Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
-                Ok(Ok(None) | Err(_)) | Err(_) => break,
-            }
-        }
-        let refusal = Refusal::from_body(status, &body);
-        ModelError { status: Some(status), retry_after, ..self.error(refusal.kind(), &refusal.to_string()) }
-    }
-
-    fn unreadable(&self, fault: reply::Fault) -> ModelError {
-        let error = self.error(fault.kind(), &fault.to_string());
-        let status = fault.status();
-        match fault.into_source() {
-            Some(source) => ModelError { status, ..error.caused_by(source) },
-            None => ModelError { status, ..error },
-        }
-    }
-
-    fn transport(&self, doing: &str, error: reqwest::Error) -> ModelError {
-        let problem = match () {
-            () if error.is_timeout() => "took too long",
-            () if error.is_connect() => "could not connect",
-            () => "the connection failed",
-        };
-        let what = format!("{problem} while {doing}");
-        let kind = if error.is_builder() { ModelErrorKind::Generic } else { ModelErrorKind::Transient };
-        self.error(kind, &what).caused_by(error.without_url())
-    }
-
-    fn late_first_byte(&self) -> ModelError {
-        self.late("the first byte of the reply", self.limits.first_byte, ModelErrorKind::Transient)
-    }
-
-    fn late(&self, what: &str, limit: Duration, kind: ModelErrorKind) -> ModelError {
-        self.error(kind, &format!("{what} took longer than {limit:?}"))
-    }
-
-    fn error(&self, kind: ModelErrorKind, what: &str) -> ModelError {
-        let what = match &self.key {
-            Some(key) if !key.reveal().is_empty() => what.replace(key.reveal(), "[secret]"),
-            Some(_) | None => what.to_owned(),
-        };
-        let Wire { name, model, .. } = &self.wire;
-        ModelError::new(kind, format!("calling model {name} ({model} at {}): {what}", shown(&self.url)))
-    }
-}
-
-impl ChatModel for OpenAiModel {
-    fn name(&self) -> &str {
-        &self.wire.name
-    }
-
-    fn context_tokens(&self) -> Option<u32> {
-        self.context_tokens
-    }
-
-    fn call<'a>(
-        &'a self,
-        request: &'a ModelRequest,
-        deltas: Deltas<'a>,
-    ) -> BoxFuture<'a, Result<AssistantMessage, ModelError>> {
-        Box::pin(self.ask(request, deltas))
-    }
-}
-
-fn endpoint(settings: &ModelSettings) -> Result<Url, SettingsError> {
-    let Some(base) = &settings.base_url else {
-        return Err(settings.invalid("base_url", "is missing; give it as http://HOST:PORT/v1"));
-    };
-    let not_http = || settings.invalid("base_url", "must be an http:// or https:// address");
-    let mut url = Url::parse(base.trim()).map_err(|_| not_http())?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(not_http());
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(settings.invalid("base_url", "must not hold a user name or password; use api_key"));
-    }
-    url.path_segments_mut().map_err(|()| not_http())?.pop_if_empty().extend(["chat", "completions"]);
-    Ok(url)
-}
-
-/// A redirect could carry the key and the conversation to another host, so none is followed.
-fn client(url: &Url, limits: TimeLimits) -> Result<Client, reqwest::Error> {
-    let builder = Client::builder()
-        .redirect(redirect::Policy::none())
-        .connect_timeout(limits.connect)
-        .user_agent("remit");
-    if is_loopback(url) { builder.no_proxy().build() } else { builder.build() }
-}
-
-/// A proxy cannot reach this machine's own loopback.
-fn is_loopback(url: &Url) -> bool {
-    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
-    host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-fn authorization(key: &Secret) -> Option<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", key.reveal())).ok()?;
-    value.set_sensitive(true);
-    Some(value)
-}
-
-/// The address without its query, which at some providers carries a key.
-fn shown(url: &Url) -> String {
-    let mut url = url.clone();
-    url.set_query(None);
-    url.set_fragment(None);
-    url.into()
 }

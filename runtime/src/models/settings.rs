@@ -1,8 +1,9 @@
 //! What the configuration says about one model, checked.
 
-use std::{fmt, ops::RangeInclusive, path::PathBuf};
+use std::{collections::BTreeMap, fmt, io, ops::RangeInclusive, path::PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Map, Value};
 
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,9 @@ const CONTEXT_TOKENS_RANGE: RangeInclusive<u32> = 1_024..=10_000_000;
 const MAX_TOKENS_RANGE: RangeInclusive<u32> = 1..=1_000_000;
 /// Sampling temperatures.
 const TEMPERATURE_RANGE: RangeInclusive<f64> = 0.0..=2.0;
+/// What a body says of the conversation, which is nobody else's to say.
+const RESERVED_FIELDS: &[&str] =
+    &["model", "messages", "contents", "system", "systemInstruction", "tools", "stream"];
 /// A configured name.
 const NAME_CHARS_MAX: usize = 64;
 
@@ -24,12 +28,24 @@ const NAME_CHARS_MAX: usize = 64;
 pub enum Provider {
     /// Chat Completions, as OpenAI and most local servers speak it.
     Openai,
-    /// Messages. Not supported yet.
+    /// Messages, as Anthropic and some gateways speak it.
     Anthropic,
-    /// Generate Content. Not supported yet.
+    /// Generate Content, as Google speaks it.
     Gemini,
     /// The built-in scenario player, which is not a language model.
     Offline,
+}
+
+impl Provider {
+    /// The name in configurations.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Offline => "offline",
+        }
+    }
 }
 
 /// One entry of `models`.
@@ -46,13 +62,21 @@ pub struct ModelSettings {
     /// The provider's id of the model; the name when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// The key, or `$VARIABLE`.
+    /// The key, or where it is: `$VARIABLE` or `file:PATH`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_key: Option<Secret>,
+    /// Headers that every request has, beside or in place of the provider's own: values as for keys.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Secret>,
+    /// What else every request's body has, such as how much the model may think: an object that is
+    /// laid over the body, key by key.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub extra_body: Map<String, Value>,
     /// Tokens that one request may hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<u32>,
-    /// Tokens that one reply may have; the provider's own limit when absent.
+    /// Tokens that one reply may have; when absent the provider's own limit, or 16,384 for Anthropic,
+    /// which has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
     /// The sampling temperature; the provider's own when absent.
@@ -101,14 +125,6 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The environment variable that a `$NAME` means; anything else is the key itself.
-    pub(crate) fn variable(&self) -> Option<&str> {
-        let name = self.0.strip_prefix('$')?;
-        let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
-            && name.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '_');
-        is_name.then_some(name)
-    }
-
     /// The key itself, for the one header that carries it.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -150,23 +166,16 @@ pub enum SettingsError {
         /// What is wrong and what to do.
         problem: String,
     },
-    /// A provider that is named but not built yet.
-    #[error(
-        "models.{model}.provider: {provider:?} is not supported yet; use openai (any server that speaks Chat Completions) or offline"
-    )]
-    NotSupported {
-        /// The model's name.
-        model: String,
-        /// The provider that was asked for.
-        provider: Provider,
-    },
-    /// An API key that should come from the environment, which does not have it.
-    #[error("models.{model}.api_key: the environment variable {variable} is not set")]
-    UnsetVariable {
-        /// The model's name.
-        model: String,
-        /// The variable.
-        variable: String,
+    /// The file of a secret cannot be read.
+    #[error("{key}: cannot read the file {}", .path.display())]
+    SecretFile {
+        /// The key, with the model's name in it.
+        key: String,
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: io::Error,
     },
     /// A default that is not configured.
     #[error("default_model: {0}")]
@@ -205,6 +214,8 @@ impl ModelSettings {
             base_url: None,
             model: None,
             api_key: None,
+            headers: BTreeMap::new(),
+            extra_body: Map::new(),
             context_tokens: None,
             max_tokens: None,
             temperature: None,
@@ -236,7 +247,12 @@ impl ModelSettings {
         ] {
             self.in_range(key, Some(&seconds), &TIMEOUT_SECONDS_RANGE)?;
         }
-        Ok(())
+        match self.extra_body.keys().find(|field| RESERVED_FIELDS.contains(&field.as_str())) {
+            Some(field) => {
+                Err(self.invalid(&format!("extra_body.{field}"), "is what Remit itself sends; take it out"))
+            }
+            None => Ok(()),
+        }
     }
 
     fn in_range<T: PartialOrd + fmt::Display>(

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Gate;
+use super::{Face, Gate};
 
 /// An answer to one request.
 #[derive(Debug, Clone)]
@@ -80,7 +80,12 @@ impl Answer {
 
     /// The bytes of the body, for tests that cut it.
     pub fn body(&self, number: usize) -> Vec<u8> {
-        super::frames::body(&self.kind, number).concat()
+        self.body_as(Face::Openai, number)
+    }
+
+    /// The same, as another provider sends it.
+    pub fn body_as(&self, face: Face, number: usize) -> Vec<u8> {
+        face.body(&self.kind, number).concat()
     }
 }
 

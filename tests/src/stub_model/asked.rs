@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::Face;
+
 /// Who asks, as far as the system prompt tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Seat {
@@ -30,14 +32,19 @@ pub struct Asked {
     pub turn: usize,
     /// The provider's id of the model.
     pub model: String,
-    /// The `Authorization` header.
+    /// The header with the key: `Authorization`, or what the provider has in its place.
     pub authorization: String,
-    /// The whole body.
+    /// As which provider the stub was asked.
+    pub face: Face,
+    /// The body, in the words of Chat Completions.
     pub body: Value,
+    /// The body as it was sent.
+    pub sent: Value,
 }
 
 impl Asked {
-    pub(super) fn read(number: usize, authorization: String, body: Value) -> Self {
+    pub(super) fn read(number: usize, face: Face, authorization: String, sent: Value) -> Self {
+        let body = face.as_chat(&sent);
         let messages = body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         let is = |role: &'static str| move |message: &&Value| message["role"] == role;
         let text = |message: &Value| message["content"].as_str().unwrap_or_default().to_owned();
@@ -49,7 +56,7 @@ impl Asked {
             since.iter().filter(is("assistant")).count(),
         );
         let model = body["model"].as_str().unwrap_or_default().to_owned();
-        Self { number, seat: seat(&system), task, turn, model, authorization, body }
+        Self { number, seat: seat(&system), task, turn, model, authorization, face, body, sent }
     }
 
     /// Whether the lead asks.

@@ -2,22 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::answer::{Call, Finish, IdSent, IndexSent, Kind, NameSent, Reply, UsageSent};
+use super::answer::{Call, Finish, IdSent, IndexSent, NameSent, Reply, UsageSent};
 
 /// Stands for a piece of arguments in JSON that is made before the piece is put in: pieces that end
 /// inside a character are not text.
-const PIECE: &str = "<the piece>";
+pub(super) const PIECE: &str = "<the piece>";
 
-/// The body of an answer.
-pub(super) fn body(kind: &Kind, number: usize) -> Vec<Vec<u8>> {
-    match kind {
-        Kind::Stream(reply) => stream(reply, number),
-        Kind::Whole(reply) => vec![whole(reply, number).to_string().into_bytes()],
-        Kind::Raw { body, .. } => vec![body.clone()],
-    }
-}
-
-fn stream(reply: &Reply, number: usize) -> Vec<Vec<u8>> {
+/// The events of a streamed reply.
+pub(super) fn stream(reply: &Reply, number: usize) -> Vec<Vec<u8>> {
     let mut events = vec![event(&chunk(reply, number, json!({"role": "assistant", "content": ""})))];
     if let Some(reasoning) = &reply.reasoning {
         events.push(event(&chunk(reply, number, json!({"reasoning_content": reasoning}))));
@@ -118,17 +110,19 @@ fn fragments(reply: &Reply, number: usize, place: usize, call: &Call) -> Vec<Vec
     made.collect()
 }
 
-fn id(call: &Call, number: usize, place: usize) -> String {
+/// The id of a call, in which the number of the request is.
+pub(super) fn id(call: &Call, number: usize, place: usize) -> String {
     call.id.clone().unwrap_or_else(|| format!("call_{number}_{}", place + 1))
 }
 
-fn put_in(event: &[u8], piece: &[u8]) -> Vec<u8> {
+/// Puts a piece of arguments in its place.
+pub(super) fn put_in(event: &[u8], piece: &[u8]) -> Vec<u8> {
     let at = event.windows(PIECE.len()).position(|window| window == PIECE.as_bytes()).unwrap();
     [&event[..at], piece, &event[at + PIECE.len()..]].concat()
 }
 
 /// The arguments as the inside of a JSON string, in pieces. An escape is never cut.
-fn pieces(arguments: &str, piece_bytes: usize, inside_characters: bool) -> Vec<Vec<u8>> {
+pub(super) fn pieces(arguments: &str, piece_bytes: usize, inside_characters: bool) -> Vec<Vec<u8>> {
     let quoted = Value::from(arguments).to_string();
     let inside = &quoted.as_bytes()[1..quoted.len() - 1];
     if piece_bytes == 0 || inside.is_empty() {
@@ -161,7 +155,8 @@ const fn character_bytes(first: u8) -> usize {
     }
 }
 
-fn whole(reply: &Reply, number: usize) -> Value {
+/// A reply as one JSON object.
+pub(super) fn whole(reply: &Reply, number: usize) -> Value {
     let calls = reply.calls.iter().enumerate().map(|(place, call)| {
         let function = json!({"name": call.name, "arguments": call.arguments});
         json!({"id": id(call, number, place), "type": "function", "function": function})
@@ -212,8 +207,7 @@ mod tests {
 
     #[test]
     fn a_stream_ends_with_done_after_its_usage() {
-        let body = Kind::Stream(Reply::says("two words"));
-        let text = String::from_utf8(super::body(&body, 1).concat()).unwrap();
+        let text = String::from_utf8(stream(&Reply::says("two words"), 1).concat()).unwrap();
         let events: Vec<_> = text.split("\n\n").filter(|event| !event.is_empty()).collect();
         assert_eq!(events.len(), 6);
         assert!(events[3].contains("\"finish_reason\":\"stop\""), "{}", events[3]);

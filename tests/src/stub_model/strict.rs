@@ -102,7 +102,8 @@ fn tools_fault(body: &Value) -> Option<String> {
     None
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether providers take it as a function's name.
+pub(super) fn is_name(name: &str) -> bool {
     let is_allowed = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
     !name.is_empty() && name.len() <= 64 && name.chars().all(is_allowed)
 }

@@ -23,6 +23,8 @@ mod many_children;
 mod master_key;
 mod model_calls;
 mod model_failures;
+mod models_command;
+mod providers;
 mod read_side;
 mod rebuilding;
 mod replay_command;

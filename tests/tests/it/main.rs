@@ -15,6 +15,8 @@ mod histories;
 #[cfg(test)]
 mod index;
 #[cfg(test)]
+mod real_model;
+#[cfg(test)]
 mod text;
 
 /// The command that was built together with these tests.

@@ -9,15 +9,16 @@ use serde_json::{Map, Value};
 
 use super::{
     calls::{Calls, Fragment},
-    failure::{Refusal, is_said},
-    reply::Fault,
-    request::{CALL_EXTRAS_KEY, OPAQUE_FIELDS, OPAQUE_SOURCE_KEY},
+    request::{CALL_EXTRAS_KEY, OPAQUE_FIELDS},
+};
+use crate::models::{
+    Delta, Deltas,
+    answer::Assemble,
+    dialect::{OPAQUE_SOURCE_KEY, REFUSAL_KEY, doubt_last_call},
+    fault::Fault,
+    refusal::{Refusal, is_said},
     torn,
 };
-use crate::models::{Delta, Deltas};
-
-/// Where a refusal's text is kept; it is shown as the content when there is no other.
-const REFUSAL_KEY: &str = "refusal";
 
 #[derive(Debug, Default)]
 pub(super) struct Assembler {
@@ -32,18 +33,27 @@ pub(super) struct Assembler {
     usage: Option<Usage>,
     has_choice: bool,
     is_torn: bool,
+    /// The stream said that nothing follows.
+    is_done: bool,
     chunks: u64,
     bytes: usize,
 }
 
-impl Assembler {
-    /// Whether the provider said why the model stopped: only token counts can follow.
-    pub(super) const fn is_complete(&self) -> bool {
+impl Assemble for Assembler {
+    /// Only token counts can follow.
+    fn is_complete(&self) -> bool {
         self.finish_reason.is_some()
     }
 
-    /// Adds one event's JSON. `is_torn` says that it holds marked halves of characters.
-    pub(super) fn add(&mut self, chunk: &Value, is_torn: bool, deltas: Deltas<'_>) -> Result<(), Fault> {
+    fn is_ended(&self) -> bool {
+        self.is_done
+    }
+
+    fn add_done(&mut self) {
+        self.is_done = true;
+    }
+
+    fn add(&mut self, chunk: &Value, is_torn: bool, deltas: Deltas<'_>) -> Result<(), Fault> {
         if chunk.get("error").is_some_and(is_said) {
             return Err(Fault::Provider(Refusal::from_value(chunk)));
         }
@@ -56,6 +66,59 @@ impl Assembler {
         if self.bytes > MODEL_REPLY_BYTES_MAX { Err(Fault::TooLarge) } else { Ok(()) }
     }
 
+    fn add_whole(&mut self, answer: &Value, is_torn: bool, deltas: Deltas<'_>) -> Result<bool, Fault> {
+        if answer.is_array() {
+            return Err(Fault::Provider(Refusal::from_value(answer)));
+        }
+        self.add(answer, is_torn, deltas)?;
+        Ok(answer.get("choices").is_some())
+    }
+
+    fn finish(self: Box<Self>, source: &str) -> Result<AssistantMessage, Fault> {
+        let this = *self;
+        if !this.has_choice {
+            return Err(Fault::Empty);
+        }
+        let mend = |text: String| if this.is_torn { torn::mend(&text) } else { text };
+        let (content, refusal) = (mend(this.content), mend(this.refusal));
+        let mut additional_kwargs = Map::new();
+        for (field, value) in this.opaque {
+            let value = match value {
+                Value::String(text) => Value::String(mend(text)),
+                other @ (Value::Null
+                | Value::Bool(_)
+                | Value::Number(_)
+                | Value::Array(_)
+                | Value::Object(_)) => other,
+            };
+            additional_kwargs.insert(field, value);
+        }
+        let (mut tool_calls, extras) = this.calls.finish(this.is_torn);
+        doubt_last_call(&mut tool_calls, this.finish_reason.as_deref());
+        if !extras.is_empty() {
+            additional_kwargs.insert(CALL_EXTRAS_KEY.into(), extras.into());
+        }
+        if !additional_kwargs.is_empty() {
+            additional_kwargs.insert(OPAQUE_SOURCE_KEY.into(), source.into());
+        }
+        if !refusal.is_empty() {
+            additional_kwargs.insert(REFUSAL_KEY.into(), refusal.clone().into());
+        }
+        Ok(AssistantMessage {
+            content: if content.is_empty() { refusal } else { content },
+            id: this.id,
+            tool_calls,
+            response_metadata: ResponseMetadata {
+                finish_reason: this.finish_reason,
+                model_name: this.model_name,
+            },
+            usage: this.usage,
+            additional_kwargs,
+        })
+    }
+}
+
+impl Assembler {
     fn add_heading(&mut self, chunk: &Value) {
         let text_at = |key: &str| chunk.get(key)?.as_str().filter(|text| !text.is_empty());
         if self.id.is_none() {
@@ -135,48 +198,6 @@ impl Assembler {
                 self.opaque.insert(field.to_owned(), value.clone());
             }
         }
-    }
-
-    /// The reply. `source` is the model that may be shown its opaque fields again.
-    pub(super) fn finish(self, source: &str) -> Result<AssistantMessage, Fault> {
-        if !self.has_choice {
-            return Err(Fault::Empty);
-        }
-        let mend = |text: String| if self.is_torn { torn::mend(&text) } else { text };
-        let (content, refusal) = (mend(self.content), mend(self.refusal));
-        let mut additional_kwargs = Map::new();
-        for (field, value) in self.opaque {
-            let value = match value {
-                Value::String(text) => Value::String(mend(text)),
-                other @ (Value::Null
-                | Value::Bool(_)
-                | Value::Number(_)
-                | Value::Array(_)
-                | Value::Object(_)) => other,
-            };
-            additional_kwargs.insert(field, value);
-        }
-        let (tool_calls, extras) = self.calls.finish(self.is_torn);
-        if !extras.is_empty() {
-            additional_kwargs.insert(CALL_EXTRAS_KEY.into(), extras.into());
-        }
-        if !additional_kwargs.is_empty() {
-            additional_kwargs.insert(OPAQUE_SOURCE_KEY.into(), source.into());
-        }
-        if !refusal.is_empty() {
-            additional_kwargs.insert(REFUSAL_KEY.into(), refusal.clone().into());
-        }
-        Ok(AssistantMessage {
-            content: if content.is_empty() { refusal } else { content },
-            id: self.id,
-            tool_calls,
-            response_metadata: ResponseMetadata {
-                finish_reason: self.finish_reason,
-                model_name: self.model_name,
-            },
-            usage: self.usage,
-            additional_kwargs,
-        })
     }
 }
 

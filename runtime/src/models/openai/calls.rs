@@ -5,14 +5,10 @@
 
 use std::collections::BTreeSet;
 
-use domain::{
-    limits::TOOL_CALL_ID_CHARS_MAX,
-    message::{ToolArgs, ToolCall},
-    text,
-};
+use domain::message::{ToolArgs, ToolCall};
 use serde_json::{Map, Value};
 
-use super::torn;
+use crate::models::{call_id::free_id, torn};
 
 /// What every call costs against a reply's bound, however little it says.
 const CALL_BYTES: usize = 64;
@@ -228,17 +224,4 @@ fn fragment_bytes(fragment: &Fragment<'_>) -> usize {
     };
     let extra = fragment.extra.map_or(0, |extra| extra.to_string().len());
     args + extra + fragment.name.len() + fragment.id.map_or(0, str::len)
-}
-
-/// The provider's id, or one of our own where it gave none or gave it twice.
-fn free_id(given: Option<&str>, position: usize, taken: &BTreeSet<String>) -> String {
-    let given = given.map(|id| text::prefix(id, TOOL_CALL_ID_CHARS_MAX).text);
-    if let Some(id) = given.filter(|id| !taken.contains(id)) {
-        return id;
-    }
-    let mut id = format!("call_{}", position + 1);
-    while taken.contains(&id) {
-        id.push('_');
-    }
-    id
 }

@@ -1,46 +1,24 @@
-//! The body of a request, in the strictest shape that servers ask for: one leading system message,
-//! no assistant first, every call answered once and directly after its reply, valid JSON arguments
-//! and valid names (field report 85).
-
-use std::collections::VecDeque;
+//! The body of a request: valid JSON arguments and valid names beside what every conversation has.
 
 use domain::{
-    message::{AssistantMessage, Message, ToolArgs, ToolCall, ToolMessage},
+    message::{AssistantMessage, Message, ToolArgs, ToolCall},
     tool_spec::ToolSpec,
 };
 use serde_json::{Map, Value, json};
 
-use crate::models::ModelRequest;
+use crate::models::{
+    ModelRequest,
+    conversation::{Conversation, Turn},
+    dialect::{Wire, function_name, is_own},
+};
 
 #[cfg(test)]
 mod tests;
 
-/// Fields of a reply that only its provider understands. They are kept as they came and shown to
-/// the same model again, which some insist on, and never to another (field report 90).
+/// Fields of a reply that only its provider understands, and that some insist on seeing again.
 pub(super) const OPAQUE_FIELDS: &[&str] = &["reasoning_content", "reasoning", "reasoning_details"];
-/// The configured model whose opaque fields a reply holds.
-pub(super) const OPAQUE_SOURCE_KEY: &str = "opaque_source";
 /// What a provider wants to see again with a call, such as a thought signature, by call id.
 pub(super) const CALL_EXTRAS_KEY: &str = "opaque_call_extras";
-
-/// Stands where a conversation lost its beginning: servers refuse one that an assistant begins.
-const LOST_BEGINNING: &str = "(The beginning of this conversation was left out.)";
-/// Answers a call that has no recorded result.
-const NO_RESULT: &str = "Error: this call has no result; it was interrupted or never ran.";
-/// Stands for a name that a model left out.
-const NAMELESS: &str = "unknown_tool";
-const FUNCTION_NAME_CHARS_MAX: usize = 64;
-
-/// What does not change between the requests of one configured model.
-#[derive(Debug)]
-pub(super) struct Wire {
-    /// The configured name.
-    pub(super) name: String,
-    /// The provider's id.
-    pub(super) model: String,
-    pub(super) max_tokens: Option<u32>,
-    pub(super) temperature: Option<f64>,
-}
 
 /// The body of a streaming request.
 pub(super) fn body(wire: &Wire, request: &ModelRequest) -> Value {
@@ -68,54 +46,24 @@ fn tool(spec: &ToolSpec) -> Value {
 }
 
 fn messages(model: &str, conversation: &[Message]) -> Vec<Value> {
+    let Conversation { system, turns } = Conversation::of(conversation);
     let mut sent = Vec::new();
-    let mut system: Vec<&str> = Vec::new();
-    let mut rest = conversation.iter().peekable();
-    while let Some(message) = rest.next() {
-        match message {
-            Message::System(message) => system.push(message.content.trim_end()),
-            Message::Human(message) => sent.push(json!({"role": "user", "content": message.content})),
-            Message::Assistant(reply) => {
-                if sent.is_empty() {
-                    sent.push(json!({"role": "user", "content": LOST_BEGINNING}));
-                }
-                let mut results = VecDeque::new();
-                while let Some(result) =
-                    rest.next_if(|next| matches!(next, Message::Tool(_) | Message::System(_)))
-                {
-                    match result {
-                        Message::Tool(result) => results.push_back(result),
-                        Message::System(message) => system.push(message.content.trim_end()),
-                        Message::Human(_) | Message::Assistant(_) => {}
-                    }
-                }
-                add_turn(&mut sent, model, reply, results);
+    if !system.is_empty() {
+        sent.push(json!({"role": "system", "content": system}));
+    }
+    for turn in turns {
+        match turn {
+            Turn::Said(text) => sent.push(json!({"role": "user", "content": text})),
+            Turn::Replied(reply, results) => {
+                sent.push(assistant(model, reply));
+                sent.extend(results.iter().enumerate().map(|(position, result)| {
+                    let id = call_id(result.call, position);
+                    json!({"role": "tool", "tool_call_id": id, "content": result.content})
+                }));
             }
-            // A result whose call is not in the conversation would be refused.
-            Message::Tool(_) => {}
         }
     }
-    system.retain(|text| !text.is_empty());
-    if !system.is_empty() {
-        sent.insert(0, json!({"role": "system", "content": system.join("\n\n")}));
-    }
     sent
-}
-
-/// A reply, and one result for each of its calls in their order.
-fn add_turn(
-    sent: &mut Vec<Value>,
-    model: &str,
-    reply: &AssistantMessage,
-    mut results: VecDeque<&ToolMessage>,
-) {
-    sent.push(assistant(model, reply));
-    for (position, call) in reply.tool_calls.iter().enumerate() {
-        let found = results.iter().position(|result| result.tool_call_id == call.id);
-        let result = found.and_then(|at| results.remove(at));
-        let content = result.map_or(NO_RESULT, |result| result.content.as_str());
-        sent.push(json!({"role": "tool", "tool_call_id": call_id(call, position), "content": content}));
-    }
 }
 
 fn assistant(model: &str, reply: &AssistantMessage) -> Value {
@@ -125,7 +73,7 @@ fn assistant(model: &str, reply: &AssistantMessage) -> Value {
     let content = if is_silent { Value::Null } else { reply.content.clone().into() };
     sent.insert("content".into(), content);
     let kwargs = &reply.additional_kwargs;
-    let is_own = kwargs.get(OPAQUE_SOURCE_KEY).and_then(Value::as_str) == Some(model);
+    let is_own = is_own(reply, model);
     if is_own {
         for &field in OPAQUE_FIELDS {
             if let Some(value) = kwargs.get(field) {
@@ -162,12 +110,4 @@ fn function_call(call: &ToolCall, position: usize, extras: Option<&Value>) -> Va
 
 fn call_id(call: &ToolCall, position: usize) -> String {
     if call.id.is_empty() { format!("call_{}", position + 1) } else { call.id.clone() }
-}
-
-/// A name in the alphabet that servers accept.
-fn function_name(name: &str) -> String {
-    let is_allowed = |letter: &char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    let fit = |letter: char| if is_allowed(&letter) { letter } else { '_' };
-    let name: String = name.trim().chars().take(FUNCTION_NAME_CHARS_MAX).map(fit).collect();
-    if name.is_empty() { NAMELESS.to_owned() } else { name }
 }

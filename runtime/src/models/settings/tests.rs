@@ -74,10 +74,14 @@ fn a_key_is_never_shown() {
 }
 
 #[test]
-fn only_a_dollar_and_a_name_mean_a_variable() {
-    for (text, expected) in
-        [("$KEY_1", Some("KEY_1")), ("KEY", None), ("$", None), ("$1A", None), ("$a-b", None), ("", None)]
-    {
-        assert_eq!(Secret::new(text).variable(), expected, "{text}");
+fn the_conversation_is_nobody_else_s_to_say() {
+    for field in ["messages", "contents", "model", "tools", "stream"] {
+        check_refused(
+            |settings| drop(settings.extra_body.insert(field.into(), json!(1))),
+            &format!("models.local.extra_body.{field} is what Remit itself sends; take it out"),
+        );
     }
+    let mut settings = settings();
+    settings.extra_body.insert("reasoning_effort".into(), json!("low"));
+    settings.validate().unwrap();
 }

@@ -100,6 +100,23 @@ proptest! {
         prop_assert_eq!(decode(bytes.chunks(1)), decode([bytes]));
     }
 
+    // What a fuzzer would do: any bytes at all, cut anywhere, among them those that mean something.
+    #[test]
+    fn any_bytes_cut_anywhere_are_the_same_events(
+        bytes in prop::collection::vec(
+            prop_oneof![any::<u8>(), prop::sample::select(b"\r\n\n: dataevent\xEF\xBB\xBF{}".to_vec())], 0..300,
+        ),
+        cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
+    ) {
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let pieces = cuts.windows(2).map(|pair| &bytes[pair[0]..pair[1]]);
+        let whole = decode([bytes.as_slice()]);
+        prop_assert_eq!(decode(pieces), whole.clone());
+        prop_assert_eq!(decode(bytes.chunks(1)), whole);
+    }
+
     #[test]
     fn any_bytes_at_all_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let (events, _) = decode([bytes.as_slice()]);

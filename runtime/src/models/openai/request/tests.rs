@@ -1,7 +1,11 @@
-use domain::message::{HumanMessage, SystemMessage};
+use domain::message::{HumanMessage, SystemMessage, ToolMessage};
 
 use super::*;
-use crate::models::AgentTag;
+use crate::models::{
+    AgentTag,
+    conversation::{LOST_BEGINNING, NO_RESULT},
+    dialect::OPAQUE_SOURCE_KEY,
+};
 
 fn assistant_with(calls: &[(&str, &str, ToolArgs)]) -> AssistantMessage {
     let call = |(id, name, args): &(&str, &str, ToolArgs)| ToolCall {

@@ -1,21 +1,21 @@
 //! From the bytes of an answer to a reply. Pure: no connection, no clock.
 //!
 //! The answer to a streaming request is a stream of events, or, from servers that do not stream, one
-//! JSON object. Its first character tells.
+//! JSON value. Its first character tells. What an event means is the [`Assemble`] of its provider.
 
-use std::error::Error as StdError;
+use std::fmt;
 
 use domain::{limits::MODEL_REPLY_BYTES_MAX, message::AssistantMessage, text};
 use serde_json::Value;
 
-use super::{assemble::Assembler, failure::Refusal, torn};
-use crate::models::{
-    Deltas, ModelErrorKind,
+use super::{
+    Deltas,
+    dialect::Dialect,
+    fault::Fault,
+    refusal::Refusal,
     sse::{SseDecoder, SseEvent},
+    torn,
 };
-
-#[cfg(test)]
-mod tests;
 
 /// One event: at most a whole reply, with room for the JSON around it.
 const EVENT_BYTES_MAX: usize = 2 * MODEL_REPLY_BYTES_MAX;
@@ -26,54 +26,25 @@ const SNIPPET_CHARS_MAX: usize = 200;
 
 const DONE: &[u8] = b"[DONE]";
 
-/// Why an answer is not a reply.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum Fault {
-    /// The provider reported an error in its answer.
-    #[error("{0}")]
-    Provider(Refusal),
-    /// The stream ended, and the reply had not.
-    #[error("the stream ended before the reply did")]
-    Cut,
-    /// The answer holds no reply at all.
-    #[error("the answer holds no choice")]
-    Empty,
-    /// The reply is too large.
-    #[error("the reply is larger than {MODEL_REPLY_BYTES_MAX} bytes")]
-    TooLarge,
-    /// An event of the stream is not JSON.
-    #[error("an event of the stream is not JSON")]
-    NotJson(#[source] serde_json::Error),
-    /// The answer is something else, such as a web page.
-    #[error("the answer is not a chat completion; check base_url: {snippet:?}")]
-    NotAReply {
-        /// Its beginning.
-        snippet: String,
-    },
-}
+/// A reply on its way, as one provider sends it.
+pub(crate) trait Assemble: fmt::Debug + Send {
+    /// Adds one event's JSON. `is_torn` says that it holds marked halves of characters.
+    fn add(&mut self, event: &Value, is_torn: bool, deltas: Deltas<'_>) -> Result<(), Fault>;
 
-impl Fault {
-    pub(super) fn kind(&self) -> ModelErrorKind {
-        match self {
-            Self::Provider(refusal) => refusal.kind(),
-            Self::Cut | Self::Empty | Self::NotJson(_) => ModelErrorKind::Transient,
-            Self::TooLarge | Self::NotAReply { .. } => ModelErrorKind::InvalidReply,
-        }
-    }
+    /// Adds the whole answer of a server that does not stream; says whether it is a reply at all.
+    fn add_whole(&mut self, answer: &Value, is_torn: bool, deltas: Deltas<'_>) -> Result<bool, Fault>;
 
-    pub(super) const fn status(&self) -> Option<u16> {
-        match self {
-            Self::Provider(refusal) => refusal.status,
-            Self::Cut | Self::Empty | Self::TooLarge | Self::NotJson(_) | Self::NotAReply { .. } => None,
-        }
-    }
+    /// The stream said `[DONE]`, which not every provider has.
+    fn add_done(&mut self) {}
 
-    pub(super) fn into_source(self) -> Option<Box<dyn StdError + Send + Sync>> {
-        match self {
-            Self::NotJson(source) => Some(source.into()),
-            Self::Provider(_) | Self::Cut | Self::Empty | Self::TooLarge | Self::NotAReply { .. } => None,
-        }
-    }
+    /// Whether the provider said why the model stopped.
+    fn is_complete(&self) -> bool;
+
+    /// Whether the provider said that nothing follows.
+    fn is_ended(&self) -> bool;
+
+    /// The reply. `source` is the configured model that may be shown its opaque fields again.
+    fn finish(self: Box<Self>, source: &str) -> Result<AssistantMessage, Fault>;
 }
 
 #[derive(Debug)]
@@ -86,37 +57,37 @@ enum Body {
 
 /// An answer on its way to becoming a reply.
 #[derive(Debug)]
-pub(super) struct Reply<'a> {
-    model: &'a str,
+pub(crate) struct Answer {
+    expected: &'static str,
     body: Body,
-    assembler: Assembler,
-    is_done: bool,
+    assembler: Box<dyn Assemble>,
     bytes: usize,
 }
 
-impl<'a> Reply<'a> {
-    /// An answer of the model of this name.
-    pub(super) fn new(model: &'a str) -> Self {
-        Self { model, body: Body::Unknown, assembler: Assembler::default(), is_done: false, bytes: 0 }
+impl Answer {
+    /// An answer of a provider of this dialect.
+    pub(crate) fn new(dialect: &dyn Dialect) -> Self {
+        let (expected, assembler) = (dialect.answer_name(), dialect.assembler());
+        Self { expected, body: Body::Unknown, assembler, bytes: 0 }
     }
 
     /// Whether no byte has come yet.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(crate) const fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
     /// Whether the provider said why the model stopped.
-    pub(super) const fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.assembler.is_complete()
     }
 
     /// Whether the provider said that nothing follows.
-    pub(super) const fn is_ended(&self) -> bool {
-        self.is_done
+    pub(crate) fn is_ended(&self) -> bool {
+        self.assembler.is_ended()
     }
 
     /// Takes the next bytes, wherever they were cut.
-    pub(super) fn feed(&mut self, bytes: &[u8], deltas: Deltas<'_>) -> Result<(), Fault> {
+    pub(crate) fn feed(&mut self, bytes: &[u8], deltas: Deltas<'_>) -> Result<(), Fault> {
         self.bytes += bytes.len();
         if self.bytes > ANSWER_BYTES_MAX {
             return Err(Fault::TooLarge);
@@ -146,11 +117,11 @@ impl<'a> Reply<'a> {
 
     fn take(&mut self, event: &SseEvent, deltas: Deltas<'_>) -> Result<(), Fault> {
         let data = event.data.trim_ascii();
-        if self.is_done || data.is_empty() {
+        if self.is_ended() || data.is_empty() {
             return Ok(());
         }
         if data == DONE {
-            self.is_done = true;
+            self.assembler.add_done();
             return Ok(());
         }
         let (chunk, is_torn) = torn::parse(data).map_err(Fault::NotJson)?;
@@ -162,7 +133,7 @@ impl<'a> Reply<'a> {
 
     /// The reply, now that the answer has ended. A stream that neither said why the model stopped
     /// nor that it was done was cut, and nothing of it is believed.
-    pub(super) fn finish(mut self, deltas: Deltas<'_>) -> Result<AssistantMessage, Fault> {
+    pub(crate) fn finish(mut self, source: &str, deltas: Deltas<'_>) -> Result<AssistantMessage, Fault> {
         match std::mem::replace(&mut self.body, Body::Unknown) {
             Body::Unknown if self.bytes == 0 => return Err(Fault::Cut),
             Body::Unknown => return Err(Fault::Empty),
@@ -174,25 +145,25 @@ impl<'a> Reply<'a> {
                     Some(Err(Fault::NotJson(_)) | Ok(())) | None => {}
                     Some(Err(fault)) => return Err(fault),
                 }
-                if !self.is_done && !self.is_complete() {
+                if !self.is_ended() && !self.is_complete() {
                     return Err(Fault::Cut);
                 }
             }
             Body::Whole(whole) => self.take_whole(&whole, deltas)?,
         }
-        self.assembler.finish(self.model)
+        self.assembler.finish(source)
     }
 
     fn take_whole(&mut self, whole: &[u8], deltas: Deltas<'_>) -> Result<(), Fault> {
+        let expected = self.expected;
         let not_a_reply = || {
             let shown = text::one_line(&String::from_utf8_lossy(whole));
-            Fault::NotAReply { snippet: text::prefix(&shown, SNIPPET_CHARS_MAX).text }
+            Fault::NotAReply { expected, snippet: text::prefix(&shown, SNIPPET_CHARS_MAX).text }
         };
         match torn::parse(whole) {
-            Ok((list @ Value::Array(_), _)) => Err(Fault::Provider(Refusal::from_value(&list))),
             Ok((answer, is_torn)) => {
-                self.assembler.add(&answer, is_torn, deltas)?;
-                if answer.get("choices").is_some() { Ok(()) } else { Err(not_a_reply()) }
+                let is_reply = self.assembler.add_whole(&answer, is_torn, deltas)?;
+                if is_reply { Ok(()) } else { Err(not_a_reply()) }
             }
             Err(error) if error.is_eof() => Err(Fault::Cut),
             Err(_) => Err(not_a_reply()),

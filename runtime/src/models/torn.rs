@@ -13,7 +13,7 @@ const HALF_MARKS: u32 = 0x10_F000;
 const HALVES: std::ops::Range<u32> = 0xD800..0xE000;
 
 /// Reads an event's JSON. The flag says whether halves were marked, so that the texts must be mended.
-pub(super) fn parse(data: &[u8]) -> Result<(Value, bool), serde_json::Error> {
+pub(crate) fn parse(data: &[u8]) -> Result<(Value, bool), serde_json::Error> {
     match serde_json::from_slice(data) {
         Ok(value) => Ok((value, false)),
         Err(error) => match serde_json::from_str(&mark_halves(&mark_bytes(data))) {
@@ -24,7 +24,7 @@ pub(super) fn parse(data: &[u8]) -> Result<(Value, bool), serde_json::Error> {
 }
 
 /// Joins marked halves; what has no other half becomes U+FFFD.
-pub(super) fn mend(text: &str) -> String {
+pub(crate) fn mend(text: &str) -> String {
     let mut mended = String::with_capacity(text.len());
     let mut bytes = Vec::new();
     let mut units = Vec::new();

@@ -9,49 +9,56 @@ use domain::{limits::ERROR_DETAIL_CHARS_MAX, text};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
-use crate::models::{
+use super::{
     ModelErrorKind,
     classify::{Symptoms, classify},
 };
 
 /// What is read of a refusal's body.
-pub(super) const BODY_BYTES_MAX: usize = 64 * 1024;
+pub(crate) const BODY_BYTES_MAX: usize = 64 * 1024;
 
 /// Some providers give the wait in milliseconds in a header of their own.
 const RETRY_AFTER_MS: &str = "retry-after-ms";
 
 /// A provider's refusal, bounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
+pub(crate) struct Refusal {
     /// The status of the answer; of an error inside a stream, the status in its code.
-    pub(super) status: Option<u16>,
+    pub(crate) status: Option<u16>,
+    /// The wait that the body asks for, where the headers do not.
+    pub(crate) retry_after: Option<Duration>,
     code: String,
     message: String,
 }
 
 impl Refusal {
     /// From the body of an answer that is not a success.
-    pub(super) fn from_body(status: u16, body: &[u8]) -> Self {
+    pub(crate) fn from_body(status: u16, body: &[u8]) -> Self {
         let said = match serde_json::from_slice::<Value>(body) {
             Ok(value) => Self::from_value(&value),
             Err(_) => Self::plain(&String::from_utf8_lossy(body)),
         };
         let is_redirect = (300..400).contains(&status);
         let message = if is_redirect { "redirects are not followed".to_owned() } else { said.message };
-        Self { status: Some(status), code: said.code, message }
+        Self { status: Some(status), message, ..said }
     }
 
     /// From an error object in its usual places: `{error: {message, code}}`, `{error: TEXT}`,
     /// `{message}`, `{detail}`, or a list with one of them.
-    pub(super) fn from_value(value: &Value) -> Self {
+    pub(crate) fn from_value(value: &Value) -> Self {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
         let error = value.get("error").filter(|error| is_said(error)).unwrap_or(value);
         let text_at = |key: &str| error.get(key).filter(|found| is_said(found)).map(plain_text);
         let message = text_at("message").or_else(|| text_at("detail")).unwrap_or_else(|| plain_text(error));
-        let code = text_at("code").or_else(|| text_at("type")).unwrap_or_default();
-        let status = text_at("code").or_else(|| text_at("status")).and_then(|code| code.parse().ok());
+        let (code, name) = (text_at("code"), text_at("status"));
+        let number = code.as_ref().or(name.as_ref()).and_then(|code| code.parse().ok());
+        let number = number.filter(|status| (400..600).contains(status));
+        // Google has the status as a number in `code`, and its name in `status`.
+        let is_named = number.is_some() && name.as_deref().is_some_and(|name| name.parse::<u16>().is_err());
+        let code = if is_named { name } else { code }.or_else(|| text_at("type")).unwrap_or_default();
         Self {
-            status: status.filter(|status| (400..600).contains(status)),
+            status: number.or_else(|| status_of_type(&code)),
+            retry_after: delay_in(error),
             code: text::prefix(&code, ERROR_DETAIL_CHARS_MAX).text,
             ..Self::plain(&message)
         }
@@ -59,11 +66,15 @@ impl Refusal {
 
     fn plain(message: &str) -> Self {
         let message = text::prefix(&text::one_line(message), ERROR_DETAIL_CHARS_MAX).text;
-        Self { status: None, code: String::new(), message }
+        Self { status: None, retry_after: None, code: String::new(), message }
     }
 
-    pub(super) fn kind(&self) -> ModelErrorKind {
-        classify(Symptoms { message: &self.message, code: &self.code, status: self.status })
+    /// What sort of failure it is. Google speaks of a quota also where only the rate of the last
+    /// minute was too high; then it says in the body when to come again.
+    pub(crate) fn kind(&self) -> ModelErrorKind {
+        let kind = classify(Symptoms { message: &self.message, code: &self.code, status: self.status });
+        let is_rate = self.status == Some(429) && self.retry_after.is_some();
+        if is_rate && kind == ModelErrorKind::Quota { ModelErrorKind::Transient } else { kind }
     }
 }
 
@@ -84,7 +95,7 @@ impl fmt::Display for Refusal {
 }
 
 /// Whether a value says anything: `error: null` and `error: ""` come with good replies.
-pub(super) fn is_said(value: &Value) -> bool {
+pub(crate) fn is_said(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => false,
         Value::Bool(true) | Value::Number(_) => true,
@@ -94,13 +105,37 @@ pub(super) fn is_said(value: &Value) -> bool {
     }
 }
 
+/// The status that Anthropic gives with each type of error. Inside a stream only the type comes.
+fn status_of_type(code: &str) -> Option<u16> {
+    match code {
+        "invalid_request_error" => Some(400),
+        "authentication_error" => Some(401),
+        "billing_error" => Some(402),
+        "permission_error" => Some(403),
+        "not_found_error" => Some(404),
+        "request_too_large" => Some(413),
+        "rate_limit_error" => Some(429),
+        "api_error" => Some(500),
+        "timeout_error" => Some(504),
+        "overloaded_error" => Some(529),
+        _ => None,
+    }
+}
+
+/// The `retryDelay` among Google's details, such as `3.5s`.
+fn delay_in(error: &Value) -> Option<Duration> {
+    let delay = error.get("details")?.as_array()?.iter().find_map(|detail| detail.get("retryDelay"))?;
+    let seconds = delay.as_str()?.strip_suffix('s')?.parse().ok()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
 fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// The wait that the headers ask for: milliseconds, seconds or an HTTP date. A date in the past is
 /// no wait at all.
-pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text_of = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |text: &str| text.parse::<f64>().ok();
     if let Some(wait) = text_of(RETRY_AFTER_MS).and_then(number) {
@@ -185,6 +220,46 @@ mod tests {
             ModelErrorKind::Generic,
             "the provider answered 302: redirects are not followed",
         );
+    }
+
+    #[test]
+    fn a_type_in_a_stream_stands_for_its_status() {
+        for (code, status, kind) in [
+            ("api_error", 500, ModelErrorKind::Transient),
+            ("rate_limit_error", 429, ModelErrorKind::Transient),
+            ("overloaded_error", 529, ModelErrorKind::Busy),
+            ("authentication_error", 401, ModelErrorKind::Auth),
+            ("billing_error", 402, ModelErrorKind::Quota),
+            ("invalid_request_error", 400, ModelErrorKind::Generic),
+        ] {
+            let refusal =
+                Refusal::from_value(&json!({"type": "error", "error": {"type": code, "message": "no"}}));
+            assert_eq!((refusal.status, refusal.kind()), (Some(status), kind), "{code}");
+        }
+    }
+
+    fn google(delay: Option<&str>) -> Value {
+        let details = delay.map(|delay| json!([{"reason": "x"}, {"retryDelay": delay}]));
+        json!({"error": {"code": 429, "message": "You exceeded your current quota",
+            "status": "RESOURCE_EXHAUSTED", "details": details}})
+    }
+
+    // A day's quota is used up for good; a minute's comes with a wait.
+    #[test]
+    fn a_quota_with_a_wait_is_a_rate() {
+        let refusal = Refusal::from_value(&google(Some("3.5s")));
+        assert_eq!(
+            (refusal.kind(), refusal.retry_after),
+            (ModelErrorKind::Transient, Some(Duration::from_millis(3_500)))
+        );
+        assert_eq!(
+            refusal.to_string(),
+            "the provider answered 429: You exceeded your current quota (code RESOURCE_EXHAUSTED)"
+        );
+        for delay in [None, Some("soon"), Some("-1s"), Some("")] {
+            let refusal = Refusal::from_value(&google(delay));
+            assert_eq!((refusal.kind(), refusal.retry_after), (ModelErrorKind::Quota, None), "{delay:?}");
+        }
     }
 
     // Field report 91.
