@@ -18,7 +18,8 @@ pub(crate) fn options_of(config: &Config) -> anyhow::Result<Options> {
     let master_key = master_key(&config.log.master_key, |name| std::env::var_os(name))?;
     let redactor = Redactor::new(&config.redaction).context("could not use the redaction settings")?;
     let on_migrating = Some(migration::told(config.log.path.clone()));
-    let options = Options { master_key, redactor: Some(Arc::new(redactor)), on_migrating, ..Options::default() };
+    let options =
+        Options { master_key, redactor: Some(Arc::new(redactor)), on_migrating, ..Options::default() };
     #[cfg(debug_assertions)]
     let options = crash_point::armed(options);
     Ok(options)
