@@ -278,7 +278,13 @@ fn run_erased(position: Position, event: Event) -> Option<Item> {
         Event::Registry(
             RegistryEvent::ErasureRequested(_)
             | RegistryEvent::ErasureRepeated(_)
-            | RegistryEvent::ThreadErased(_),
+            | RegistryEvent::ThreadErased(_)
+            | RegistryEvent::DefinitionCreated(_)
+            | RegistryEvent::DefinitionUpdated(_)
+            | RegistryEvent::DefinitionEnabled(_)
+            | RegistryEvent::DefinitionDisabled(_)
+            | RegistryEvent::DefinitionDeleted(_)
+            | RegistryEvent::DefinitionRolledBack(_),
         )
         | Event::Thread(_)
         | Event::Run(_)

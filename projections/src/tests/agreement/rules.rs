@@ -66,15 +66,14 @@ pub(super) fn check_then(views: &Projections, world: &World, thread: &ThreadId, 
     let (cards, statuses) = ledger.iter().map(of_entry).unzip();
     let usage = |run: &RunRow, caller: Option<&str>| {
         let query = query(thread, run, caller);
-        usage_as_of(&world.log, thread, seq, &query, &prices()).unwrap().total.usage
+        usage_as_of(views, thread, seq, &query, &prices()).unwrap().total.usage
     };
     let of_run = |run: &RunRow| as_of::ledger_as_of(views, thread, Some(&run.run_id), seq).unwrap();
     let listing = Listing { as_of: Some(seq), ..Listing::WHOLE };
     let moment = Moment {
         thread: as_of::thread_as_of(views, thread, seq).unwrap(),
         ledgers_of_runs: runs.iter().map(of_run).collect(),
-        // Summing up folds the thread each time: the newest run stands for all.
-        usage: runs.iter().take(1).map(|run| CALLERS.map(|caller| usage(run, caller))).collect(),
+        usage: runs.iter().map(|run| CALLERS.map(|caller| usage(run, caller))).collect(),
         caps: views.caps(thread, &CapFilter::default(), listing).unwrap().rows,
         receipts: views.receipts(thread, &ReceiptFilter::default(), listing).unwrap().rows,
         runs,

@@ -153,7 +153,10 @@ impl RunRow {
         match event {
             DelegationEvent::Requested(_) => self.delegations_requested += 1,
             DelegationEvent::Refused(_) => self.delegations_refused += 1,
-            DelegationEvent::Queued(_) | DelegationEvent::Admitted(_) | DelegationEvent::Delivered(_) => {}
+            DelegationEvent::Queued(_)
+            | DelegationEvent::Admitted(_)
+            | DelegationEvent::Resumed(_)
+            | DelegationEvent::Delivered(_) => {}
         }
     }
 
