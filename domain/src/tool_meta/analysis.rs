@@ -95,7 +95,7 @@ fn classify(lower: &str) -> ToolErrorType {
         let is_number = word.bytes().all(|byte| byte.is_ascii_digit());
         if is_number { has_number(lower, word) } else { lower.contains(*word) }
     };
-    let rule = RULES.iter().find(|(_, words)| words.iter().any(|word| fits(&word)));
+    let rule = RULES.iter().find(|(_, words)| words.iter().any(fits));
     rule.map_or(ToolErrorType::Unknown, |(error_type, _)| *error_type)
 }
 
