@@ -50,7 +50,7 @@ fn runtime(log: &EventLog, data: &std::path::Path, models: Models) -> Runtime {
 }
 
 fn saying(text: &str) -> RunRequest {
-    RunRequest::saying(vec![HumanMessage { content: text.into(), id: None }])
+    RunRequest::saying(vec![HumanMessage { content: text.into(), id: None, images: Vec::new() }])
 }
 
 #[tokio::test]
