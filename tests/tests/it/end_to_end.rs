@@ -15,6 +15,7 @@ mod drained_shutdown;
 mod erase_command;
 mod exports;
 mod held_folder;
+mod idle_readers;
 mod killed_server;
 mod large_outputs;
 mod late_reader;

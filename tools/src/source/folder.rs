@@ -158,6 +158,7 @@ impl Folder {
             run_id: page.run_id.as_deref().map(str::parse::<RunId>).transpose()?,
             filter: EventFilter { event_types: page.event_types.clone(), ..EventFilter::default() },
             after: Seq::new(page.after_seq),
+            as_of: None,
             limit: page.limit,
         };
         let task = page.task.as_deref().map(ToolCallId::new).transpose()?;
