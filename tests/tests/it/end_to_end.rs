@@ -5,6 +5,7 @@ mod bad_requests;
 mod cancelled_run;
 mod child_text;
 mod compaction;
+mod configuration;
 mod crashed_demo;
 mod crashed_server;
 mod cut_streams;

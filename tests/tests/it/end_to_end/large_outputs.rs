@@ -65,6 +65,12 @@ async fn fifty_megabytes_can_be_had_whole_and_take_no_memory() {
     assert!(!remit.folder().join("from-folder.part").exists());
     let verified = remit.run(&["verify", "--json"]).await.exited(0).json();
     assert_eq!((&verified["whole"], &verified["blobs"]), (&json!(true), &json!(2)));
+    // An export of the thread has it in plain where it is wanted, and is proven without the folder.
+    let words = ["export", "--out", "audit", "--thread", &thread_id, "--with-blobs"];
+    let told = remit.run(&words).await.exited(0);
+    assert!(told.stdout.contains("OUTPUTS    1 in plain"), "{}", told.stdout);
+    assert!(fs::read(remit.folder().join("audit/outputs").join(&sha256)).unwrap() == whole);
+    remit.run(&["verify", "audit"]).await.exited(0);
     // What an event names and is not there is damage.
     let (blobs, aside) = (remit.data().join("blobs"), remit.folder().join("aside"));
     fs::rename(&blobs, &aside).unwrap();
