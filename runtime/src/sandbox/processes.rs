@@ -3,12 +3,17 @@
 use std::{
     fs::{self, File},
     io::{self, Read},
+    os::fd::OwnedFd,
     process::ExitStatus,
     sync::{Arc, mpsc},
 };
 
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal, waitid,
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    process::{
+        Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, pidfd_send_signal,
+        waitid,
+    },
 };
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -23,6 +28,8 @@ use crate::tool_work::AtWork;
 
 /// How often the process list is searched for what a dying process may just have started.
 const SEARCHES_MAX: usize = 5;
+/// How long is waited for a killed process to end. Only one that hangs in the kernel takes longer.
+const ENDING_MAX: Timespec = Timespec { tv_sec: 5, tv_nsec: 0 };
 /// How much of a process's environment is searched for the mark; the shell's is far smaller.
 const ENVIRONMENT_BYTES_MAX: u64 = 64 * 1024;
 
@@ -118,8 +125,7 @@ fn watch(
         let _ = exited.send(());
         // Nothing is ever sent: this waits for the group to be dropped.
         let _ = held.recv();
-        kill_group(leader);
-        kill_marked(&mark);
+        end_all(leader, &mark);
         drop(running);
         // Without a watchman the line's own limits hold alone.
         watchman.ok().and_then(|watchman| watchman.join().ok()).flatten()
@@ -152,27 +158,39 @@ fn mark_variable(mark: &str) -> String {
     format!("{MARK_VARIABLE}={mark}")
 }
 
-/// Kills the processes that carry the mark: those that made a group or session of their own.
-fn kill_marked(mark: &str) {
+/// Kills what is left of a shell line, and waits until it has ended: who is told that the line is over
+/// relies on nothing of it writing any more.
+fn end_all(leader: Pid, mark: &str) {
     let mark = mark_variable(mark);
     for _ in 0..SEARCHES_MAX {
+        kill_group(leader);
         let Ok(processes) = fs::read_dir("/proc") else { return };
         let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let killed = numbers.filter(|number| kill_if_marked(*number, mark.as_bytes())).count();
-        if killed == 0 {
+        let killed: Vec<OwnedFd> =
+            numbers.filter_map(|number| kill_if_of_line(number, leader, mark.as_bytes())).collect();
+        if killed.is_empty() {
             return;
         }
+        killed.iter().for_each(wait_for_end);
     }
 }
 
-fn kill_if_marked(number: i32, mark: &[u8]) -> bool {
+/// Gives a handle of the process if it was one of the line, and alive.
+fn kill_if_of_line(number: i32, leader: Pid, mark: &[u8]) -> Option<OwnedFd> {
+    let is_of_line = || is_marked(number, mark) || watchman::is_alive_in_group(number, leader);
     // Looked at first without a handle: most processes are not ours.
-    if !is_marked(number, mark) {
-        return false;
+    if !is_of_line() {
+        return None;
     }
-    let Some(pid) = Pid::from_raw(number) else { return false };
-    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return false };
-    is_marked(number, mark) && pidfd_send_signal(handle, Signal::KILL).is_ok()
+    let handle = pidfd_open(Pid::from_raw(number)?, PidfdFlags::empty()).ok()?;
+    (is_of_line() && pidfd_send_signal(&handle, Signal::KILL).is_ok()).then_some(handle)
+}
+
+fn wait_for_end(process: &OwnedFd) {
+    let ended = poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&ENDING_MAX));
+    if !matches!(ended, Ok(1) | Err(rustix::io::Errno::INTR)) {
+        tracing::warn!("a process of a shell line was killed and has not ended");
+    }
 }
 
 fn is_marked(number: i32, mark: &[u8]) -> bool {

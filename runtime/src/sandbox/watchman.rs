@@ -66,6 +66,8 @@ struct Process {
     number: i32,
     parent: i32,
     group: i32,
+    /// Not merely waiting for its parent to take note of its end.
+    is_alive: bool,
     threads: u64,
     /// Memory that it fills, in pages.
     pages: u64,
@@ -96,13 +98,22 @@ fn line_of(leader: i32, all: &[Process], is_stray: &impl Fn(i32) -> bool) -> Vec
 fn processes() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
     let numbers = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers
-        .filter_map(|number| parse(number, &fs::read_to_string(format!("/proc/{number}/stat")).ok()?))
-        .collect()
+    numbers.filter_map(read).collect()
+}
+
+fn read(number: i32) -> Option<Process> {
+    parse(number, &fs::read_to_string(format!("/proc/{number}/stat")).ok()?)
+}
+
+/// Whether the process is in the leader's group and has not ended.
+pub(super) fn is_alive_in_group(number: i32, leader: Pid) -> bool {
+    read(number).is_some_and(|process| process.is_alive && process.group == leader.as_raw_pid())
 }
 
 /// Reads `/proc/N/stat`; a name may hold spaces and brackets, so reading begins after it.
 fn parse(number: i32, stat: &str) -> Option<Process> {
+    const STATE: usize = 0;
+    const ENDED: [&str; 2] = ["Z", "X"];
     const PARENT: usize = 1;
     const GROUP: usize = 2;
     const THREADS: usize = 17;
@@ -112,6 +123,7 @@ fn parse(number: i32, stat: &str) -> Option<Process> {
         number,
         parent: fields.get(PARENT)?.parse().ok()?,
         group: fields.get(GROUP)?.parse().ok()?,
+        is_alive: !ENDED.contains(fields.get(STATE)?),
         threads: fields.get(THREADS)?.parse().ok()?,
         pages: fields.get(PAGES)?.parse().ok()?,
     })
@@ -122,7 +134,7 @@ mod tests {
     use super::*;
 
     fn process(number: i32, parent: i32, group: i32) -> Process {
-        Process { number, parent, group, threads: 1, pages: 1 }
+        Process { number, parent, group, is_alive: true, threads: 1, pages: 1 }
     }
 
     #[test]
@@ -159,6 +171,8 @@ mod tests {
         let found = processes().into_iter().find(|process| process.number == own).unwrap();
         assert!(found.parent > 0 && found.threads > 0 && found.pages > 0, "{found:?}");
         let strange = "7 (a) b (c)) S 3 4 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 6 0 100 4096 8 0";
-        assert_eq!(parse(7, strange), Some(Process { number: 7, parent: 3, group: 4, threads: 6, pages: 8 }));
+        let read = Process { number: 7, parent: 3, group: 4, is_alive: true, threads: 6, pages: 8 };
+        assert_eq!(parse(7, strange), Some(read));
+        assert_eq!(parse(7, &strange.replace(") S", ") Z")), Some(Process { is_alive: false, ..read }));
     }
 }
