@@ -9,9 +9,9 @@ const CONFIG: &str = "
 models:
   - name: local
     provider: openai
-    base_url: http://user:hidden-1@127.0.0.1:9/v1
-    api_key: hidden-2
-    headers: { x-team: hidden-3 }
+    base_url: http://127.0.0.1:9/v1
+    api_key: hidden-1
+    headers: { x-team: hidden-2 }
     extra_body: { api_key: sk-hidden4hidden4hidden4hidden4 }
 subagents: { max_total_per_run: 7 }
 ";
