@@ -32,7 +32,7 @@ pub(super) fn take(waiting: &mut VecDeque<Request>) -> Vec<Request> {
 fn touches(record: &Record) -> Option<Vec<DelegationId>> {
     let decided = match &record.decision {
         Decision::None => None,
-        Decision::Run(_) => return None,
+        Decision::Run(_) | Decision::Retry(..) => return None,
         Decision::Delegation(scope, _) => scope.delegation_id,
     };
     let of_facts = record.facts.iter().filter_map(|fact| fact.scope.delegation_id);
