@@ -153,11 +153,12 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
             id: Some("m1".into()),
             images: Vec::new(),
         })],
-        tools: vec![ToolSpec {
+        tools: [ToolSpec {
             name: "ls".into(),
             description: "lists".into(),
             parameters: json!({"type": "object"}),
-        }],
+        }]
+        .into(),
         agent: AgentTag::Lead,
     };
     let wire = Wire {
@@ -178,7 +179,7 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
         })
     );
     let bare = Wire { max_tokens: None, temperature: None, ..wire };
-    let body = body(&bare, &ModelRequest { tools: Vec::new(), ..request });
+    let body = body(&bare, &ModelRequest { tools: [].into(), ..request });
     for absent in ["tools", "max_tokens", "temperature"] {
         assert_eq!(body.get(absent), None, "{absent}");
     }
