@@ -149,7 +149,7 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
-    /// There are keys of threads, and neither a record nor a head file: the log was removed.
+    /// There are keys of threads, and no log: it was removed.
     #[error(
         "the log in {} is missing, and there are keys of threads that it had; keep the folder as it is, and \
          restore a backup into a new one",

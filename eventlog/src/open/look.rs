@@ -106,12 +106,10 @@ impl Look {
         (noted > log).then(|| OpenError::HeadBehind { folder: folder.to_owned(), log, noted })
     }
 
-    /// Why a folder without a record and without a head file must not be opened, if so: it has keys, and
-    /// a key is made with an event. (A crash before the first commit leaves a key too, but a head file.)
+    /// Why a folder without a log must not be opened, if so: it has keys, and the folder of the log is
+    /// there before the first key.
     pub(crate) fn refusal_by_keys(&self, folder: &Path) -> Option<OpenError> {
-        let is_empty = self.survey.head.position == Position::ZERO;
-        let is_lost =
-            is_empty && !folder.join(WATERMARK_FILE).exists() && KeyFile::has_keys(&folder.join(KEYS_FOLDER));
+        let is_lost = !folder.join(LOG_FOLDER).exists() && KeyFile::has_keys(&folder.join(KEYS_FOLDER));
         is_lost.then(|| OpenError::RecordLost { folder: folder.to_owned() })
     }
 
