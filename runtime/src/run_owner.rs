@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use domain::{
     decider::Decider,
     delegation::{Delegation, DelegationCommand, DelegationEnding, DelegationRejection},
-    event::{CancelReason, Event, RunStatus, Scope},
+    event::{CancelReason, Event, ModelRetried, RunStatus, Scope},
     ids::DelegationId,
     run::{Run, RunCommand, RunEnding, RunRejection},
 };
@@ -35,6 +35,8 @@ pub(crate) enum Decision {
     None,
     /// About the run.
     Run(RunCommand),
+    /// Whether a model call of whoever works in this scope is tried again.
+    Retry(Scope, Box<ModelRetried>),
     /// About one delegation.
     Delegation(Scope, Box<DelegationCommand>),
 }
@@ -144,6 +146,13 @@ impl RunOwner {
                 facts.extend(decided);
                 Ok(facts)
             }
+            Decision::Retry(scope, retried) => {
+                let events = self.state.run.decide(RunCommand::Retry(*retried))?;
+                // The retry is its caller's, and that none is left is the run's.
+                let is_of_run = |event: &Event| matches!(event, Event::Run(_));
+                let scope_of = |event: &Event| if is_of_run(event) { &self.run_scope } else { &scope };
+                Ok(events.into_iter().map(|event| Fact { scope: scope_of(&event).clone(), event }).collect())
+            }
             Decision::Delegation(scope, command) => {
                 self.state.run.check_open()?;
                 let absent = Delegation::default();
@@ -158,7 +167,7 @@ impl RunOwner {
 /// Why a run's end closes the delegations that are still open; `None` for what ends nothing.
 fn closing_reason(command: &RunCommand) -> Option<CancelReason> {
     match command {
-        RunCommand::Start { .. } | RunCommand::Begin => None,
+        RunCommand::Start { .. } | RunCommand::Begin | RunCommand::Retry(_) => None,
         RunCommand::End(RunEnding::Interrupted) => Some(CancelReason::ParentInterrupted),
         RunCommand::End(RunEnding::Returned { .. } | RunEnding::Failed { .. }) => {
             Some(CancelReason::ParentEnded)

@@ -17,10 +17,12 @@ mod outputs;
 mod races;
 mod recovery;
 mod restart;
+mod retry_ceiling;
 mod side_by_side;
 mod start;
 mod task_tool;
 mod time_limit;
+mod tool_progress;
 mod usage;
 
 use std::sync::Arc;
