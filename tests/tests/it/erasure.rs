@@ -227,8 +227,16 @@ fn copy_out(log: &EventLog, data: &Path, copies: &Path) {
     let (target, key) = (copies.join("export"), SigningKey::of(None, copies).unwrap());
     let (filter, made_by) = (Filter::default(), "a test".to_owned());
     let progress = &mut |_| ControlFlow::Continue(());
-    let request =
-        ExportRequest { target: &target, filter, is_anew: false, key: &key, made_at, made_by, progress };
+    let request = ExportRequest {
+        target: &target,
+        filter,
+        with_blobs: true,
+        is_anew: false,
+        key: &key,
+        made_at,
+        made_by,
+        progress,
+    };
     export(log, request).unwrap();
 }
 
