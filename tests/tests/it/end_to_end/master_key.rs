@@ -25,7 +25,7 @@ const COMMANDS: [&[&str]; 11] = [
     &["demo"],
     &["verify"],
     &["doctor"],
-    &["keys", "list"],
+    &["keyring", "list"],
     &["backup", "--out", "backup"],
     &["serve", "--listen", "127.0.0.1:0"],
 ];
@@ -142,10 +142,10 @@ async fn the_master_key_is_changed_and_keys_are_listed_without_being_shown() {
     write_key(&remit, KEY);
 
     // From the generated key to one in a file. Until the configuration names it, nothing opens.
-    remit.run(&["keys", "rewrap"]).await.exited(2);
-    remit.run(&["keys", "rewrap", "--to", "file:elsewhere/none"]).await.exited(1);
-    remit.run(&["keys", "rewrap", "--to", KEY]).await.exited(2);
-    let to_file = ["keys", "rewrap", "--to", "file:elsewhere/master"];
+    remit.run(&["keyring", "rewrap"]).await.exited(2);
+    remit.run(&["keyring", "rewrap", "--to", "file:elsewhere/none"]).await.exited(1);
+    remit.run(&["keyring", "rewrap", "--to", KEY]).await.exited(2);
+    let to_file = ["keyring", "rewrap", "--to", "file:elsewhere/master"];
     let told = remit.run(&to_file).await.exited(0);
     assert!(told.stderr.contains("set log.master_key to file:elsewhere/master"), "{}", told.stderr);
     assert!(!remit.data().join("keys/master.key").exists());
@@ -156,7 +156,7 @@ async fn the_master_key_is_changed_and_keys_are_listed_without_being_shown() {
     assert_eq!(remit.run(&["threads", "--json"]).await.exited(0).json(), threads);
 
     // From there to one in the environment.
-    let to_variable = ["keys", "rewrap", "--to", "$NEW_KEY", "--json"];
+    let to_variable = ["keyring", "rewrap", "--to", "$NEW_KEY", "--json"];
     let done = run_with(&remit, &to_variable, ("NEW_KEY", OTHER)).await.exited(0).json();
     assert_eq!((&done["changed"], &done["live"], &done["damaged"]), (&true.into(), &2.into(), &0.into()));
     remit.run(&["threads"]).await.exited(1);
@@ -165,7 +165,7 @@ async fn the_master_key_is_changed_and_keys_are_listed_without_being_shown() {
     assert_eq!(run_with(&remit, &["threads", "--json"], new).await.exited(0).json(), threads);
     run_with(&remit, &["verify"], new).await.exited(0);
 
-    let list = ["keys", "list", "--thread", &thread, "--json"];
+    let list = ["keyring", "list", "--thread", &thread, "--json"];
     let states = |listed: &Value| -> Vec<_> {
         listed.as_array().unwrap().iter().map(|row| row["state"].clone()).collect()
     };
@@ -174,10 +174,10 @@ async fn the_master_key_is_changed_and_keys_are_listed_without_being_shown() {
         assert!(!listed.stdout.contains(key), "{}", listed.stdout);
     }
     assert_eq!(states(&listed.json()), ["live", "live"]);
-    let none = run_with(&remit, &["keys", "list", "--thread", "other", "--json"], new).await.exited(0);
+    let none = run_with(&remit, &["keyring", "list", "--thread", "other", "--json"], new).await.exited(0);
     assert_eq!(none.json(), serde_json::json!([]));
     run_with(&remit, &["erase", &thread, "--yes"], new).await.exited(0);
     assert_eq!(states(&run_with(&remit, &list, new).await.exited(0).json()), ["destroyed", "destroyed"]);
-    let table = run_with(&remit, &["keys", "list"], new).await.exited(0);
+    let table = run_with(&remit, &["keyring", "list"], new).await.exited(0);
     assert!(table.stdout.contains("destroyed"), "{}", table.stdout);
 }

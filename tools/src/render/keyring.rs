@@ -4,7 +4,7 @@ use super::{
     table::{Cell, Column, table},
     tone::{Tone, paint},
 };
-use crate::{commands::keys::KeyRow, screen::Screen};
+use crate::{commands::keyring::KeyRow, screen::Screen};
 
 const COLUMNS: [Column; 4] = [
     Column::number("SLOT").dropped_as(0),

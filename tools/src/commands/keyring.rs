@@ -1,4 +1,4 @@
-//! `remit keys`.
+//! `remit keyring`.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use runtime::config::MasterKeySource;
 use serde::Serialize;
 
 use crate::{
-    args::{KeysArguments, KeysCommand},
+    args::{KeyringArguments, KeyringCommand},
     context::{Context, existing_data_folder},
     failure::Exit,
     opening::{master_key_of, options_of},
@@ -40,22 +40,22 @@ struct Outcome<'a> {
 }
 
 /// Lists keys, or wraps them with another master key.
-pub(super) async fn keys(context: &Context, arguments: KeysArguments) -> anyhow::Result<Exit> {
-    context.here_only("keys")?;
+pub(super) async fn keyring(context: &Context, arguments: KeyringArguments) -> anyhow::Result<Exit> {
+    context.here_only("keyring")?;
     let config = context.config(Vec::new())?.config;
     let (data, options) = (existing_data_folder(&config)?, options_of(&config)?);
     match arguments.command {
-        KeysCommand::List { thread } => {
+        KeyringCommand::List { thread } => {
             let thread = thread.as_ref().map(thread_hash);
             let wanted = |key: &ListedKey| thread.is_none() || key.thread_hash == thread;
             let keys = list_keys(&data, &options).context("could not list the keys")?;
             let rows: Vec<KeyRow> = keys.into_iter().filter(wanted).map(row).collect();
             match context.output.json {
                 true => context.output.value(&rows)?,
-                false => context.output.text(&render::keys::keys(context.output.screen, &rows))?,
+                false => context.output.text(&render::keyring::keys(context.output.screen, &rows))?,
             }
         }
-        KeysCommand::Rewrap { to } => {
+        KeyringCommand::Rewrap { to } => {
             let master: MasterKey = master_key_of(&to)?;
             let done = rewrap_keys(&data, &options, &master).context("could not change the master key")?;
             tell(context, &data, &to, done)?;
@@ -88,7 +88,9 @@ fn tell(context: &Context, data: &Path, to: &MasterKeySource, done: Option<Rewra
     }
     if damaged > 0 {
         let slots = units::counted(damaged, "slot is", "slots are");
-        context.output.warn(&format!("{slots} damaged and stay as they are: `remit keys list` names them"));
+        context
+            .output
+            .warn(&format!("{slots} damaged and stay as they are: `remit keyring list` names them"));
     }
     let place = match to {
         MasterKeySource::File(path) => format!("file:{}", path.display()),

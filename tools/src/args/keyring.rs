@@ -1,4 +1,4 @@
-//! `remit keys`.
+//! `remit keyring`.
 
 use clap::{Args, Subcommand};
 use domain::ids::ThreadId;
@@ -6,21 +6,21 @@ use runtime::config::MasterKeySource;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// `remit keys`.
+/// `remit keyring`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  remit keys list --thread 0193a1b2\n  openssl rand -hex 32 > /etc/remit/new.key\n  \
-                        remit keys rewrap --to file:/etc/remit/new.key\n\nKeys themselves are never shown."
+    after_help = "Examples:\n  remit keyring list --thread 0193a1b2\n  openssl rand -hex 32 > /etc/remit/new.key\n  \
+                        remit keyring rewrap --to file:/etc/remit/new.key\n\nKeys themselves are never shown."
 )]
-pub(crate) struct KeysArguments {
+pub(crate) struct KeyringArguments {
     /// What to do.
     #[command(subcommand)]
-    pub(crate) command: KeysCommand,
+    pub(crate) command: KeyringCommand,
 }
 
 /// What to do with the keys of threads and runs.
 #[derive(Debug, Subcommand)]
-pub(crate) enum KeysCommand {
+pub(crate) enum KeyringCommand {
     /// List the keys: whose they are, as hashes, and whether they were destroyed
     List {
         /// Only those of this thread
