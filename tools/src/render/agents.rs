@@ -15,20 +15,20 @@ use super::{
 use crate::screen::Screen;
 
 const COLUMNS: [Column; 7] = [
-    Column::id("NAME"),
+    Column::text("NAME"),
     Column::text("SOURCE"),
     Column::text("STATE"),
     Column::text("MODEL").dropped_as(1),
     Column::number("TURNS").dropped_as(2),
     Column::number("TIME").dropped_as(3),
-    Column::text("DESCRIPTION").dropped_as(0),
+    Column::flexible("DESCRIPTION").dropped_as(0),
 ];
 const VERSIONS: [Column; 5] = [
     Column::number("VERSION"),
     Column::text("TIME (UTC)").dropped_as(1),
     Column::text("CHANGE"),
     Column::text("STATE"),
-    Column::text("DESCRIPTION").dropped_as(0),
+    Column::flexible("DESCRIPTION").dropped_as(0),
 ];
 /// Characters of a description that stand in a table.
 const DESCRIPTION_CHARS_MAX: usize = 60;
