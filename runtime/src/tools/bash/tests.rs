@@ -219,7 +219,15 @@ async fn dropping_the_call_ends_every_process_of_the_line() {
 /// A process as a line of a server of this folder has started it.
 fn left_behind(data: &Path, nap: &str) -> std::process::Child {
     let mark = format!("{}x", mark_of_data(&fs::canonicalize(data).unwrap()));
-    std::process::Command::new("sleep").arg(nap).env("REMIT_SHELL_LINE", mark).spawn().unwrap()
+    let process = std::process::Command::new("sleep").arg(nap).env("REMIT_SHELL_LINE", mark).spawn().unwrap();
+    // Whoever has only just begun to be another program has no environment for a moment.
+    let environment = format!("/proc/{}/environ", process.id());
+    let started = Instant::now();
+    while fs::read(&environment).unwrap_or_default().is_empty() {
+        assert!(started.elapsed() < PATIENCE, "no environment within {PATIENCE:?}");
+        std::thread::yield_now();
+    }
+    process
 }
 
 // What a server that died has left at work is ended by the next one of its folder, and by no other.
