@@ -17,8 +17,8 @@ pub use self::{
 use crate::{
     compaction::{CompactionPlan, CompactionRules},
     event::{Cap, CapAction, CapAxis, RefusalReason, RunStopReason},
-    guard::{self, GuardLimits, Guarded, Guards, notes},
-    message::{AssistantMessage, Message, ToolCall},
+    guard::{self, GuardLimits, Guarded, Guards, notes, tool_progress::Stalled},
+    message::{AssistantMessage, Message, ToolCall, ToolMessage},
     prompt::{DURABLE_CONTEXT_CONTRACT, durable_context},
     sanitise,
     tool_spec::TASK_TOOL,
@@ -168,7 +168,7 @@ impl Agent {
         let durable = self.durable_context();
         let contract = durable.is_some().then(|| DURABLE_CONTEXT_CONTRACT.to_owned());
         let notes = self.dropped.iter().map(|(reason, count)| notes::calls_dropped(*reason, *count));
-        let notes = notes.chain(self.guards.notes().iter().cloned());
+        let notes = notes.chain(self.guards.notes());
         let system: Vec<String> = self.system.iter().cloned().chain(contract).chain(notes).collect();
         let spoken = self.messages().iter().map(shown_to_model);
         let spoken = transcript::repaired(spoken.collect());
@@ -197,6 +197,16 @@ impl Agent {
     /// A reply that is not yet recorded, after the guards.
     pub fn guard(&self, reply: AssistantMessage) -> Guarded {
         self.guards.apply(reply, self.delegations)
+    }
+
+    /// What stands in place of the result of a call that the guards do not let run.
+    pub fn refuse_call(&self, call: &ToolCall) -> Option<String> {
+        self.guards.refuse(call)
+    }
+
+    /// What the guards say of a tool's result that is not yet recorded.
+    pub fn guard_result(&self, result: &ToolMessage) -> Option<Stalled> {
+        self.guards.returned(result)
     }
 
     /// Model calls so far.
@@ -242,7 +252,7 @@ impl Agent {
             CapAxis::Loop => Some(RunStopReason::LoopCapped),
             CapAxis::Delegations => Some(RunStopReason::SubagentLimitCapped),
             CapAxis::Safety => Some(RunStopReason::SafetyCapped),
-            CapAxis::Time | CapAxis::Depth => None,
+            CapAxis::Time | CapAxis::Depth | CapAxis::Retries => None,
         })
     }
 

@@ -32,7 +32,7 @@ pub use self::{
     foreign::ForeignEvent,
     model::{
         CALLER_KEY, GuardAction, GuardFired, GuardTag, LEAD_CALLER, ModelEvent, ModelFailed, ModelRetried,
-        SUMMARY_CALLER,
+        SUMMARY_CALLER, ToolStalled,
     },
     registry::{
         DefinitionCreated, DefinitionRolledBack, DefinitionSwitched, DefinitionUpdated, ErasureReason,

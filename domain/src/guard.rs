@@ -4,7 +4,9 @@
 //! Guards look at a reply in the order of chain facts (a), which is that of after-model hooks: the
 //! provider's safety stop, an answer that was cut or is empty, the token budget, the loop guard, and
 //! the cap on delegations. The first that ends the work leaves nothing for the others to look at.
-//! Whoever drives an agent calls [`Guards::apply`] alone, so another guard changes nothing there.
+//! The guard on progress stands around the tools: it looks at what they return.
+//! Whoever drives an agent calls [`Guards::apply`], [`Guards::refuse`] and [`Guards::returned`]
+//! alone, so another guard changes nothing there.
 
 pub mod last_words;
 pub mod loop_detection;
@@ -14,6 +16,7 @@ pub(crate) mod safety;
 pub mod subagent_limit;
 mod terminal_response;
 pub mod token_budget;
+pub mod tool_progress;
 
 pub(crate) use self::model_length::is_cut;
 use self::{
@@ -22,6 +25,7 @@ use self::{
     subagent_limit::DelegationLimits,
     terminal_response::TerminalResponse,
     token_budget::TokenCount,
+    tool_progress::{ProgressLimits, Stalled, ToolProgress},
 };
 use crate::{
     compaction::CompactionRules,
@@ -29,7 +33,7 @@ use crate::{
     event::{
         Cap, CapAction, CapAxis, DelegationRequested, GuardAction, GuardTag, RefusalReason, RunSettings,
     },
-    message::{AssistantMessage, Message, ToolCall},
+    message::{AssistantMessage, Message, ToolCall, ToolMessage},
     status_contract::TOKEN_USAGE_KEY,
     tool_spec::TASK_TOOL,
     usage::Usage,
@@ -49,6 +53,8 @@ pub struct GuardLimits {
     pub token_budget: Option<TokenBudget>,
     /// When it goes round in circles; `None` does not look.
     pub loops: Option<LoopLimits>,
+    /// When a tool brings it no further; `None` does not look.
+    pub progress: Option<ProgressLimits>,
     /// How much it may delegate; `None` for an agent that cannot.
     pub delegations: Option<DelegationLimits>,
     /// What makes its last words an answer.
@@ -63,6 +69,7 @@ impl GuardLimits {
         Self {
             token_budget: settings.token_budget.as_deref().copied(),
             loops: settings.loop_detection.as_deref().cloned(),
+            progress: settings.tool_progress.as_deref().cloned(),
             delegations: Some(DelegationLimits {
                 per_response: settings.max_concurrent_subagents,
                 per_run: settings.max_total_subagents,
@@ -77,6 +84,7 @@ impl GuardLimits {
         Self {
             token_budget: request.token_budget.as_deref().copied(),
             loops: settings.loop_detection.as_deref().cloned(),
+            progress: settings.tool_progress.as_deref().cloned(),
             delegations: None,
             last_words: if settings.checks_last_words { LastWords::OfSubagent } else { LastWords::Taken },
             compaction: settings.summarization.as_deref().map(|set| set.rules(&request.model_name)),
@@ -103,6 +111,7 @@ pub struct Guards {
     limits: GuardLimits,
     tokens: TokenCount,
     loops: LoopWatch,
+    progress: ToolProgress,
     answer: TerminalResponse,
     /// What the last reply gave rise to: the model is told, until a reply shows that it was.
     notes: Vec<String>,
@@ -130,9 +139,13 @@ impl Guards {
     /// its result.
     pub fn observe(&mut self, message: &Message) {
         match message {
-            Message::Assistant(reply) => self.notes = self.observe_reply(reply),
+            Message::Assistant(reply) => {
+                self.progress.told();
+                self.notes = self.observe_reply(reply);
+            }
             Message::Tool(result) => {
                 self.answer.returned();
+                self.judge_progress(result);
                 if result.name == TASK_TOOL {
                     let used = result.additional_kwargs.get(TOKEN_USAGE_KEY).and_then(Usage::from_untrusted);
                     self.tokens.add(used);
@@ -157,8 +170,18 @@ impl Guards {
     }
 
     /// What the model is to be told with its next request.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.iter().chain(self.progress.hints()).cloned().collect()
+    }
+
+    /// What stands in place of the result of a call that is not to be run; `None` for one that may.
+    pub fn refuse(&self, call: &ToolCall) -> Option<String> {
+        self.progress.blocked(&call.name).map(|stalled| notes::tool_blocked(&stalled))
+    }
+
+    /// What the guards say of a result that is not yet recorded.
+    pub fn returned(&self, result: &ToolMessage) -> Option<Stalled> {
+        self.clone().judge_progress(result)
     }
 
     /// Whether the last reply is no answer, and is asked for once more.
@@ -246,6 +269,10 @@ impl Guards {
             Some(budget) => self.tokens.judge(budget),
             None => Finding::Fine,
         }
+    }
+
+    fn judge_progress(&mut self, result: &ToolMessage) -> Option<Stalled> {
+        self.progress.judge(result, self.limits.progress.as_ref()?)
     }
 
     fn judge_loops(&mut self, calls: &[ToolCall]) -> Finding<loop_detection::Repeat> {

@@ -32,5 +32,6 @@ pub mod status_contract;
 pub mod step;
 pub mod task_ref;
 pub mod text;
+pub mod tool_meta;
 pub mod tool_spec;
 pub mod usage;

@@ -135,6 +135,12 @@ pub const SUMMARY_TRIM_TOKENS_RANGE: RangeInclusive<u64> = 100..=10_000_000;
 pub const CONCURRENT_CALLS_RANGE: RangeInclusive<u32> = 0..=10_000;
 /// What may be configured for attempts at one model call.
 pub const RETRY_ATTEMPTS_RANGE: RangeInclusive<u32> = 1..=20;
+/// How often model calls of one run, its delegations' included, are tried again when nothing else is
+/// set: a lead may take that many turns, so one whose every call fails once gets through; and at the
+/// longest wait that is chosen here, 8 seconds, these waits are some 13 minutes in all.
+pub const RETRIES_PER_RUN_DEFAULT: u32 = LEAD_TURNS_MAX_DEFAULT;
+/// What may be configured for the model calls of one run that are tried again.
+pub const RETRIES_PER_RUN_RANGE: RangeInclusive<u32> = 0..=10_000;
 /// What may be configured for the waits between attempts, in milliseconds.
 pub const RETRY_WAIT_MS_RANGE: RangeInclusive<u64> = 1..=600_000;
 /// What may be configured for failed calls after which a model is left alone; 0 for never.
@@ -143,6 +149,10 @@ pub const CIRCUIT_THRESHOLD_RANGE: RangeInclusive<u32> = 0..=1_000;
 pub const CIRCUIT_RECOVERY_SECONDS_RANGE: RangeInclusive<u64> = 1..=86_400;
 /// What may be configured for any count of the loop guard (chain facts §1.6: from 1).
 pub const LOOP_COUNT_RANGE: RangeInclusive<u32> = 1..=10_000;
+/// What may be configured for any count of the guard on progress.
+pub const PROGRESS_COUNT_RANGE: RangeInclusive<u32> = 1..=10_000;
+/// What may be configured for the likeness of two results (chain facts §1.7), a share.
+pub const PROGRESS_LIKENESS_RANGE: RangeInclusive<f64> = 0.0..=1.0;
 
 /// Managed definitions that are there at a time: leads are shown every one that is enabled.
 pub const MANAGED_DEFINITIONS_MAX: usize = 256;

@@ -208,7 +208,8 @@ impl<'a> Deed<'a> {
                 ModelEvent::HumanInput(_)
                 | ModelEvent::ToolResult(_)
                 | ModelEvent::AnswerMissing(_)
-                | ModelEvent::AnswerCut(_),
+                | ModelEvent::AnswerCut(_)
+                | ModelEvent::ToolStalled(_),
             )
             | Event::Delegation(
                 DelegationEvent::Refused(_)
@@ -246,7 +247,8 @@ impl<'a> Deed<'a> {
                 | ModelEvent::AiResponse(_)
                 | ModelEvent::ToolResult(_)
                 | ModelEvent::AnswerMissing(_)
-                | ModelEvent::AnswerCut(_),
+                | ModelEvent::AnswerCut(_)
+                | ModelEvent::ToolStalled(_),
             )
             | Event::Thread(_)
             | Event::Run(_)

@@ -3,8 +3,8 @@
 use crate::{
     decider::Decider,
     event::{
-        DelegationEvent, Event, ModelEvent, RunEnded, RunEvent, RunFailed, RunSettings, RunStatus,
-        RunStatusChanged, RunStopReason, SubagentEvent,
+        Cap, CapAction, CapAxis, DelegationEvent, Event, ModelEvent, ModelRetried, RunEnded, RunEvent,
+        RunFailed, RunSettings, RunStatus, RunStatusChanged, RunStopReason, SubagentEvent,
     },
     limits::{END_TEXT_CHARS_MAX, STEP_TEXT_CHARS_MAX},
     message::Message,
@@ -24,6 +24,9 @@ pub enum RunCommand {
     },
     /// Go to work.
     Begin,
+    /// Try a model call again that failed, of the lead or of a subagent. Without retries left, the
+    /// first that asks leaves the cap as an event, and the others are refused.
+    Retry(ModelRetried),
     /// End it. The first ending wins.
     End(RunEnding),
 }
@@ -61,6 +64,9 @@ pub enum RunRejection {
     /// It was never started.
     #[error("the run has not been started")]
     NotStarted,
+    /// No model call of it may be tried again.
+    #[error("the run has no retries of model calls left")]
+    NoRetriesLeft,
     /// It has ended.
     #[error("the run has ended with status {}", .0.as_str())]
     AlreadyEnded(RunStatus),
@@ -89,6 +95,10 @@ pub struct OpenRun {
     pub turns: u32,
     /// Delegations requested so far; refused ones do not count.
     pub delegations: u32,
+    /// Model calls that were tried again so far, of the lead and of its subagents.
+    pub retries: u32,
+    /// Whether it is recorded that none of them may be tried again.
+    pub is_out_of_retries: bool,
     /// Tokens of the lead, its subagents and summaries of their histories so far.
     pub usage: Option<Usage>,
 }
@@ -104,11 +114,15 @@ impl Decider for Run {
             (Self::Open(_), RunCommand::Start { .. }) => Err(RunRejection::AlreadyStarted),
             (Self::Open(open), RunCommand::Begin) if open.is_begun => Err(RunRejection::AlreadyBegun),
             (Self::Open(_), RunCommand::Begin) => Ok(vec![status(RunStatus::Running, None, None)]),
+            (Self::Open(open), RunCommand::Retry(retried)) => open.retry(retried),
             (Self::Open(open), RunCommand::End(ending)) => Ok(open.ended(ending)),
-            (Self::Absent, RunCommand::Begin | RunCommand::End(_)) => Err(RunRejection::NotStarted),
-            (Self::Ended(status), RunCommand::Start { .. } | RunCommand::Begin | RunCommand::End(_)) => {
-                Err(RunRejection::AlreadyEnded(*status))
+            (Self::Absent, RunCommand::Begin | RunCommand::Retry(_) | RunCommand::End(_)) => {
+                Err(RunRejection::NotStarted)
             }
+            (
+                Self::Ended(status),
+                RunCommand::Start { .. } | RunCommand::Begin | RunCommand::Retry(_) | RunCommand::End(_),
+            ) => Err(RunRejection::AlreadyEnded(*status)),
         }
     }
 
@@ -149,7 +163,15 @@ impl Run {
 
 impl OpenRun {
     fn new(settings: &RunSettings) -> Self {
-        Self { settings: settings.clone(), is_begun: false, turns: 0, delegations: 0, usage: None }
+        Self {
+            settings: settings.clone(),
+            is_begun: false,
+            turns: 0,
+            delegations: 0,
+            retries: 0,
+            is_out_of_retries: false,
+            usage: None,
+        }
     }
 
     fn evolve(&mut self, event: &Event) {
@@ -160,6 +182,10 @@ impl OpenRun {
             Event::Model(ModelEvent::AiResponse(reply)) => {
                 self.turns += 1;
                 self.add_usage(reply);
+            }
+            Event::Model(ModelEvent::Retried(_)) => self.retries = self.retries.saturating_add(1),
+            Event::Run(RunEvent::Capped(cap)) if cap.axis == CapAxis::Retries => {
+                self.is_out_of_retries = true;
             }
             Event::Subagent(SubagentEvent::Message(captured)) => self.add_usage(&captured.message),
             Event::Run(RunEvent::Compacted(compaction)) => {
@@ -182,6 +208,20 @@ impl OpenRun {
 
     fn add_usage(&mut self, message: &Message) {
         Usage::add_to(&mut self.usage, message.as_assistant().and_then(|reply| reply.usage));
+    }
+
+    fn retry(&self, retried: ModelRetried) -> Result<Vec<Event>, RunRejection> {
+        match self.settings.model_retries_max {
+            Some(budget) if self.retries >= budget => {
+                if self.is_out_of_retries {
+                    return Err(RunRejection::NoRetriesLeft);
+                }
+                let (used, budget) = (self.retries.into(), budget.into());
+                let cap = Cap { axis: CapAxis::Retries, action: CapAction::Stop, used, budget };
+                Ok(vec![Event::Run(RunEvent::Capped(cap))])
+            }
+            Some(_) | None => Ok(vec![Event::Model(ModelEvent::Retried(retried))]),
+        }
     }
 
     fn ended(&self, ending: RunEnding) -> Vec<Event> {

@@ -24,6 +24,7 @@ mod redaction;
 mod summarization;
 #[cfg(test)]
 mod tests;
+mod tool_progress;
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -48,6 +49,7 @@ pub use self::{
     process::{Log, Recovery, Server},
     provenance::Provenance,
     summarization::{Extent, Summarization},
+    tool_progress::ToolProgress,
 };
 use self::{layers::Layers, provenance::Origins};
 use crate::{models::ModelSettings, sandbox::SandboxSettings};
@@ -79,6 +81,8 @@ pub struct Config {
     pub circuit_breaker: CircuitBreaker,
     /// When an agent goes round in circles.
     pub loop_detection: LoopDetection,
+    /// When a tool brings an agent no further.
+    pub tool_progress: ToolProgress,
     /// The lead's token budget; `None` sets none.
     pub token_budget: Option<TokenBudgetSettings>,
     /// What shell lines may do.

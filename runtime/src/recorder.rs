@@ -6,12 +6,13 @@ use domain::{
     event::{
         Cap, Compaction, DelegationEvent, DelegationRefused, Event, GuardAction, GuardFired, GuardTag,
         ModelEvent, ModelFailed, ModelRetried, RefusalReason, RunEvent, Scope, SubagentCapped, SubagentEvent,
-        ToolEvent, ToolStarted,
+        ToolEvent, ToolStalled, ToolStarted,
     },
-    guard::{Guarded, notes},
+    guard::{Guarded, notes, tool_progress::Stalled},
     ids::{SubagentType, ToolCallId},
     limits::{EVENTS_PER_APPEND_MAX, NAME_CHARS_MAX, TASK_DESCRIPTION_CHARS_MAX, TOOL_CALL_ID_CHARS_MAX},
     message::{AssistantMessage, Message, ToolCall, ToolMessage},
+    run::RunRejection,
     text,
 };
 
@@ -84,6 +85,12 @@ impl Recorder {
     fn fired_fact(&self, tag: GuardTag, action: GuardAction) -> Fact {
         let fired = GuardFired { caller: self.tag().caller(), action };
         self.fact(Event::Model(ModelEvent::fired(tag, fired)))
+    }
+
+    /// What is recorded of a tool that brought nothing.
+    pub(crate) fn stalled_fact(&self, stalled: Stalled) -> Fact {
+        let caller = self.tag().caller();
+        self.fact(Event::Model(ModelEvent::ToolStalled(ToolStalled { caller, stalled })))
     }
 
     /// What is recorded of a guard that fired.
@@ -192,9 +199,15 @@ impl Recorder {
         }
     }
 
-    /// Records that a model call failed and will be tried again.
-    pub(crate) async fn retried(&self, retried: ModelRetried) -> Result<Vec<Event>, RecordError> {
-        self.note(Event::Model(ModelEvent::Retried(retried))).await
+    /// Records that a model call failed and will be tried again; `false` when the run has no
+    /// retries left, which is recorded once.
+    pub(crate) async fn retried(&self, retried: ModelRetried) -> Result<bool, RecordError> {
+        let decision = Decision::Retry(self.scope(), Box::new(retried));
+        match self.record(decision, Vec::new()).await {
+            Ok(recorded) => Ok(recorded.iter().any(is_retry)),
+            Err(RecordError::Run(RunRejection::NoRetriesLeft)) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     /// Records that a model call failed for good.
@@ -214,6 +227,10 @@ impl Recorder {
     async fn record(&self, decision: Decision, facts: Vec<Fact>) -> Result<Vec<Event>, RecordError> {
         self.context.owner.record(Record { decision, facts }).await
     }
+}
+
+const fn is_retry(event: &Event) -> bool {
+    matches!(event, Event::Model(ModelEvent::Retried(_)))
 }
 
 /// The provider's id as ours, cut to its bound; `None` for an empty one.

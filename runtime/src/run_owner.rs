@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use domain::{
     decider::Decider,
     delegation::{Delegation, DelegationCommand, DelegationEnding, DelegationRejection},
-    event::{CancelReason, Event, RunStatus, RunStopReason, Scope},
+    event::{CancelReason, Event, ModelRetried, RunStatus, RunStopReason, Scope},
     ids::DelegationId,
     run::{Run, RunCommand, RunEnding, RunRejection},
 };
@@ -35,6 +35,8 @@ pub(crate) enum Decision {
     None,
     /// About the run.
     Run(RunCommand),
+    /// Whether a model call of whoever works in this scope is tried again.
+    Retry(Scope, Box<ModelRetried>),
     /// About one delegation.
     Delegation(Scope, Box<DelegationCommand>),
 }
@@ -144,6 +146,13 @@ impl RunOwner {
                 facts.extend(decided);
                 Ok(facts)
             }
+            Decision::Retry(scope, retried) => {
+                let events = self.state.run.decide(RunCommand::Retry(*retried))?;
+                // The retry is its caller's, and that none is left is the run's.
+                let is_of_run = |event: &Event| matches!(event, Event::Run(_));
+                let scope_of = |event: &Event| if is_of_run(event) { &self.run_scope } else { &scope };
+                Ok(events.into_iter().map(|event| Fact { scope: scope_of(&event).clone(), event }).collect())
+            }
             Decision::Delegation(scope, command) => {
                 self.state.run.check_open()?;
                 let absent = Delegation::default();
@@ -159,7 +168,7 @@ impl RunOwner {
 /// crash interrupted, and nobody goes on with, was cancelled by nobody: it failed as its run did.
 fn closing(command: &RunCommand) -> Option<DelegationEnding> {
     match command {
-        RunCommand::Start { .. } | RunCommand::Begin => None,
+        RunCommand::Start { .. } | RunCommand::Begin | RunCommand::Retry(_) => None,
         RunCommand::End(RunEnding::Interrupted) => {
             Some(DelegationEnding::Cancelled(CancelReason::ParentInterrupted))
         }

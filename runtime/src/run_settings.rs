@@ -59,6 +59,8 @@ pub(crate) fn resolve(
         summarization_enabled: services.registry.summarization_enabled(),
         token_budget: services.token_budget.map(Box::new),
         loop_detection: services.loop_limits.clone().map(Box::new),
+        model_retries_max: Some(services.model_retries_max),
+        tool_progress: services.progress_limits.clone().map(Box::new),
         checks_last_words: true,
         summarization: services.compaction.clone().map(Box::new),
         metadata: request.metadata.clone(),

@@ -152,6 +152,8 @@ impl Runtime {
                 .filter(|budget| budget.enabled),
             compaction,
             loop_limits: config.loop_detection.limits(),
+            model_retries_max: config.llm_call.retry_max_per_run,
+            progress_limits: config.tool_progress.limits(),
             live_runs: LiveRuns::default(),
             tool_work: ToolWork::default(),
         };

@@ -5,7 +5,7 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 use domain::{
     compaction::CompactionSettings,
     definition::{Registry, TokenBudget},
-    guard::loop_detection::LoopLimits,
+    guard::{loop_detection::LoopLimits, tool_progress::ProgressLimits},
 };
 use eventlog::EventLog;
 use jiff::{civil::Date, tz::TimeZone};
@@ -34,6 +34,8 @@ pub(crate) struct Services {
     /// Models that are left alone for a while.
     pub(crate) circuits: Circuits,
     pub(crate) retry_policy: RetryPolicy,
+    /// Model calls that are tried again in one run.
+    pub(crate) model_retries_max: u32,
     pub(crate) pauses: Arc<dyn Pauses>,
     /// The built-in types of subagent and the configuration's.
     pub(crate) registry: Registry,
@@ -54,6 +56,8 @@ pub(crate) struct Services {
     pub(crate) compaction: Option<CompactionSettings>,
     /// When an agent goes round in circles; `None` does not look.
     pub(crate) loop_limits: Option<LoopLimits>,
+    /// When a tool brings an agent no further; `None` does not look.
+    pub(crate) progress_limits: Option<ProgressLimits>,
     /// The run that this process works on, per thread.
     pub(crate) live_runs: LiveRuns,
     /// Tools at work, also those that outlive their runs.

@@ -166,7 +166,8 @@ impl Progress {
             | ModelEvent::AiResponse(_)
             | ModelEvent::ToolResult(_)
             | ModelEvent::AnswerMissing(_)
-            | ModelEvent::AnswerCut(_) => {
+            | ModelEvent::AnswerCut(_)
+            | ModelEvent::ToolStalled(_) => {
                 return Changed::Nothing;
             }
         };

@@ -5,7 +5,7 @@ use domain::event::{CapAction, CapAxis};
 use projections::CapRow;
 
 /// What may be asked for, by its name.
-pub(crate) const AXES: [(&str, CapAxis); 7] = [
+pub(crate) const AXES: [(&str, CapAxis); 8] = [
     ("turns", CapAxis::Turns),
     ("tokens", CapAxis::Tokens),
     ("loop", CapAxis::Loop),
@@ -13,6 +13,7 @@ pub(crate) const AXES: [(&str, CapAxis); 7] = [
     ("time", CapAxis::Time),
     ("depth", CapAxis::Depth),
     ("safety", CapAxis::Safety),
+    ("retries", CapAxis::Retries),
 ];
 /// What may be asked for, by its name.
 pub(crate) const ACTIONS: [(&str, CapAction); 2] = [("warn", CapAction::Warn), ("stop", CapAction::Stop)];
@@ -42,6 +43,7 @@ pub(crate) const fn axis(axis: CapAxis) -> &'static str {
         CapAxis::Time => "time",
         CapAxis::Depth => "depth",
         CapAxis::Safety => "safety",
+        CapAxis::Retries => "retries",
     }
 }
 

@@ -13,7 +13,7 @@ pub struct Cap {
     /// The delegation, where it was a subagent's guard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delegation_id: Option<String>,
-    /// What was watched: `turns`, `tokens`, `loop`, `delegations`, `time`, `depth` or `safety`.
+    /// What was watched: `turns`, `tokens`, `loop`, `delegations`, `time`, `depth`, `safety` or `retries`.
     pub axis: String,
     /// `warn` or `stop`.
     pub action: String,

@@ -112,7 +112,7 @@ pub struct CardCall {
 /// A guard that fired.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CardCap {
-    /// What was watched: `turns`, `tokens`, `loop`, `delegations`, `time`, `depth` or `safety`.
+    /// What was watched: `turns`, `tokens`, `loop`, `delegations`, `time`, `depth`, `safety` or `retries`.
     pub axis: String,
     /// `warn` or `stop`.
     pub action: String,

@@ -2,7 +2,7 @@
 
 use crate::{
     event::{
-        Cap, Compaction, DelegationEvent, Event, ModelEvent, RefusalReason, RunEvent, SubagentEvent,
+        Cap, CapAxis, Compaction, DelegationEvent, Event, ModelEvent, RefusalReason, RunEvent, SubagentEvent,
         ToolEvent,
     },
     message::Message,
@@ -43,7 +43,10 @@ impl AgentEvent {
             Event::Run(RunEvent::Started(settings)) => {
                 Some(Self::said(Message::system(&*settings.system_prompt)))
             }
-            Event::Run(RunEvent::Capped(cap)) => Some(Self::Capped(cap.clone())),
+            // Retries are the whole run's: that they are used up ended no work of the lead.
+            Event::Run(RunEvent::Capped(cap)) => {
+                (cap.axis != CapAxis::Retries).then(|| Self::Capped(cap.clone()))
+            }
             Event::Run(RunEvent::Compacted(compaction)) => {
                 Some(Self::Compacted(Box::new(compaction.clone())))
             }
@@ -69,7 +72,8 @@ impl AgentEvent {
                 ModelEvent::Failed(_)
                 | ModelEvent::Retried(_)
                 | ModelEvent::AnswerMissing(_)
-                | ModelEvent::AnswerCut(_),
+                | ModelEvent::AnswerCut(_)
+                | ModelEvent::ToolStalled(_),
             )
             | Event::Delegation(
                 DelegationEvent::Queued(_)

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::family::family;
-use crate::message::Message;
+use crate::{guard::tool_progress::Stalled, message::Message};
 
 /// The lead, where a record says who made a model call (facts §8, `by_caller`).
 pub const LEAD_CALLER: &str = "lead_agent";
@@ -31,6 +31,8 @@ family! {
         AnswerMissing(GuardFired) = "middleware:terminal_response" in Middleware,
         /// An answer was cut by the model's own limit.
         AnswerCut(GuardFired) = "middleware:model_length" in Middleware,
+        /// A tool brought an agent no further.
+        ToolStalled(ToolStalled) = "middleware:tool_progress" in Middleware,
     }
 }
 
@@ -55,6 +57,7 @@ impl ModelEvent {
             Self::Failed(failed) => Some(&failed.caller),
             Self::Retried(retried) => Some(&retried.caller),
             Self::AnswerMissing(fired) | Self::AnswerCut(fired) => Some(&fired.caller),
+            Self::ToolStalled(stalled) => Some(&stalled.caller),
         }
     }
 }
@@ -124,4 +127,14 @@ pub struct GuardFired {
     pub caller: String,
     /// What it did.
     pub action: GuardAction,
+}
+
+/// A tool brought an agent no further, and the guard on progress did something about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolStalled {
+    /// Whose work it looked at: `lead_agent` or `subagent:{type}`.
+    pub caller: String,
+    /// The tool, and what was done.
+    #[serde(flatten)]
+    pub stalled: Stalled,
 }

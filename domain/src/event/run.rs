@@ -7,7 +7,7 @@ use super::{compaction::Compaction, family::family};
 use crate::{
     compaction::CompactionSettings,
     definition::{CustomAgent, InConfigOrder, SubagentsSettings, TokenBudget},
-    guard::loop_detection::LoopLimits,
+    guard::{loop_detection::LoopLimits, tool_progress::ProgressLimits},
     ids::RunId,
     usage::Usage,
 };
@@ -86,12 +86,19 @@ pub struct RunSettings {
     /// When the lead or a subagent goes round in circles; absent where nobody looks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loop_detection: Option<Box<LoopLimits>>,
+    /// When a tool brings the lead or a subagent no further; absent where nobody looks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_progress: Option<Box<ProgressLimits>>,
     /// Whether last words are looked at before they count as an answer; not in older runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub checks_last_words: bool,
     /// When history is compacted, and what stays; absent where it is not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summarization: Option<Box<CompactionSettings>>,
+    /// How often model calls may be tried again in the whole run; absent where an older run set no
+    /// limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_retries_max: Option<u32>,
     /// What the client wants to find again.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
@@ -203,6 +210,8 @@ pub enum CapAxis {
     Depth,
     /// The provider's safety stop.
     Safety,
+    /// Model calls of the whole run, its delegations' too, that were tried again.
+    Retries,
 }
 
 /// What a guard did.

@@ -12,6 +12,7 @@ fn limits(max_tokens: u64) -> GuardLimits {
     GuardLimits {
         token_budget: Some(budget(max_tokens)),
         loops: Some(LoopLimits::default()),
+        progress: None,
         delegations: Some(DelegationLimits { per_response: 3, per_run: 6 }),
         last_words: LastWords::OfLead,
         compaction: None,
@@ -75,7 +76,9 @@ fn a_used_up_budget_ends_the_work_and_keeps_the_words() {
     assert_eq!((guarded.caps, guarded.reply), (Vec::new(), ls("a", 799)));
     let (guards, guarded) = worked(limits(1_000), vec![ls("a", 800)]);
     assert_eq!(guarded.caps, [cap(CapAxis::Tokens, CapAction::Warn, 800, 1_000)]);
-    assert!(matches!(guards.notes(), [note] if note.contains("800 of 1,000 total tokens are used (80%)")));
+    assert!(
+        matches!(guards.notes().as_slice(), [note] if note.contains("800 of 1,000 total tokens are used (80%)"))
+    );
     let (guards, guarded) = worked(limits(1_000), vec![ls("a", 800), ls("", 200)]);
     check_stopped(&guarded, EXCEEDED, &stop);
     assert!(guards.notes().is_empty());
@@ -103,9 +106,9 @@ fn a_loop_is_warned_of_once_and_then_stopped() {
     let (guards, guarded) = worked(limits(9_999), vec![ls("", 0); 3]);
     assert_eq!(guarded.caps, [cap(CapAxis::Loop, CapAction::Warn, 3, 5)]);
     assert_eq!(guarded.reply, ls("", 0));
-    assert!(matches!(guards.notes(), [note] if note.starts_with("[LOOP DETECTED]")));
+    assert!(matches!(guards.notes().as_slice(), [note] if note.starts_with("[LOOP DETECTED]")));
     let (guards, guarded) = worked(limits(9_999), vec![ls("", 0); 4]);
-    assert_eq!((guarded.caps, guards.notes()), (Vec::new(), [].as_slice()));
+    assert_eq!((guarded.caps, guards.notes()), (Vec::new(), Vec::new()));
     let (_, guarded) = worked(limits(9_999), vec![ls("", 0); 5]);
     check_stopped(&guarded, FORCED, &[cap(CapAxis::Loop, CapAction::Stop, 5, 5)]);
 }
@@ -220,10 +223,7 @@ fn line_105_an_empty_answer_is_asked_for_once_more() {
     assert_eq!(guarded.fired, [(GuardTag::TerminalResponse, GuardAction::AskedAgain)]);
     assert_eq!(guarded.reply, empty());
     guards.observe(&Message::Assistant(guarded.reply));
-    assert_eq!(
-        (guards.notes(), guards.is_asking_again()),
-        ([notes::ANSWER_MISSING.to_owned()].as_slice(), true)
-    );
+    assert_eq!((guards.notes(), guards.is_asking_again()), (vec![notes::ANSWER_MISSING.to_owned()], true));
     let guarded = guards.apply(empty(), 0);
     assert_eq!(guarded.fired, [(GuardTag::TerminalResponse, GuardAction::GaveUp)]);
     assert!(guarded.reply.is_error_fallback());

@@ -18,6 +18,8 @@ fn settings() -> RunSettings {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        tool_progress: None,
+        model_retries_max: None,
         checks_last_words: true,
         summarization: None,
         metadata: serde_json::Map::new(),
@@ -90,4 +92,34 @@ fn the_end_tells_what_was_used() {
     let Some(Event::Run(RunEvent::Ended(ended))) = events.first() else { panic!("{events:?}") };
     assert_eq!((ended.turns, ended.usage), (3, Some(Usage::new(300, 130))));
     assert_eq!((ended.result.len(), ended.result_truncated), (STEP_TEXT_CHARS_MAX, true));
+}
+
+fn retry() -> RunCommand {
+    RunCommand::Retry(ModelRetried {
+        caller: "subagent:bash".into(),
+        model_name: "m".into(),
+        attempt: 1,
+        max_attempts: 3,
+        wait_ms: 1,
+        reason: "transient".into(),
+        message: "oh".into(),
+    })
+}
+
+fn start_with_retries(max: Option<u32>) -> RunCommand {
+    let settings = RunSettings { model_retries_max: max, ..settings() };
+    RunCommand::Start { settings: Box::new(settings), input: Vec::new() }
+}
+
+#[test]
+fn retries_are_counted_over_the_whole_run_and_their_end_is_told_once() {
+    let two = start_with_retries(Some(2));
+    check(&[], retry(), Err(RunRejection::NotStarted));
+    check(&[two.clone(), retry()], retry(), Ok(&["llm.retry"]));
+    check(&[two.clone(), retry(), retry()], retry(), Ok(&["run.cap"]));
+    check(&[two, retry(), retry(), retry()], retry(), Err(RunRejection::NoRetriesLeft));
+    check(&[start_with_retries(Some(0))], retry(), Ok(&["run.cap"]));
+    check(&[start_with_retries(None), retry(), retry(), retry()], retry(), Ok(&["llm.retry"]));
+    let over = [start(), end(returned("done"))];
+    check(&over, retry(), Err(RunRejection::AlreadyEnded(RunStatus::Success)));
 }

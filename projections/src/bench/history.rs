@@ -260,6 +260,8 @@ fn settings(run_id: &RunId) -> RunSettings {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        tool_progress: None,
+        model_retries_max: None,
         checks_last_words: true,
         summarization: None,
         metadata: Map::new(),

@@ -33,6 +33,8 @@ pub(super) fn settings(run_id: &RunId, variant: u8) -> RunSettings {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        tool_progress: None,
+        model_retries_max: None,
         checks_last_words: true,
         summarization: None,
         metadata: Map::from_iter([("variant".to_owned(), json!(variant))]),

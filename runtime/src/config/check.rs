@@ -48,6 +48,7 @@ pub(super) fn problems_of(config: &Config) -> Vec<SettingProblem> {
     problems.extend(config.llm_call.problems());
     problems.extend(config.circuit_breaker.problems());
     problems.extend(config.loop_detection.problems());
+    problems.extend(config.tool_progress.problems());
     problems.extend(config.token_budget.iter().flat_map(|budget| budget.problems("token_budget")));
     problems.extend(config.log.problems());
     problems.extend(config.server.problems(&config.log.path));

@@ -7,7 +7,7 @@ use domain::{
     definition::SettingProblem,
     limits::{
         CIRCUIT_RECOVERY_SECONDS_RANGE, CIRCUIT_THRESHOLD_RANGE, CONCURRENT_CALLS_RANGE,
-        RETRY_ATTEMPTS_RANGE, RETRY_WAIT_MS_RANGE,
+        RETRIES_PER_RUN_DEFAULT, RETRIES_PER_RUN_RANGE, RETRY_ATTEMPTS_RANGE, RETRY_WAIT_MS_RANGE,
     },
 };
 use serde::{Deserialize, Serialize};
@@ -23,6 +23,8 @@ pub struct LlmCall {
     pub max_concurrent_calls: u32,
     /// Attempts at one call, the first one included.
     pub retry_max_attempts: u32,
+    /// Model calls that are tried again in one run, its delegations' included; 0 for none.
+    pub retry_max_per_run: u32,
     /// The shortest wait between two attempts, in milliseconds.
     pub retry_base_ms: u64,
     /// The longest wait that Remit itself chooses, in milliseconds; a provider may ask for more.
@@ -38,6 +40,7 @@ impl Default for LlmCall {
         Self {
             max_concurrent_calls: 0,
             retry_max_attempts: policy.attempts_max,
+            retry_max_per_run: RETRIES_PER_RUN_DEFAULT,
             retry_base_ms: ms(policy.wait_base),
             retry_cap_ms: ms(policy.wait_cap),
             burst_base_ms: ms(policy.burst_wait_base),
@@ -60,6 +63,7 @@ impl LlmCall {
         let mut checks = Checks::below("llm_call");
         checks.within("max_concurrent_calls", &self.max_concurrent_calls, &CONCURRENT_CALLS_RANGE);
         checks.within("retry_max_attempts", &self.retry_max_attempts, &RETRY_ATTEMPTS_RANGE);
+        checks.within("retry_max_per_run", &self.retry_max_per_run, &RETRIES_PER_RUN_RANGE);
         checks.within("retry_base_ms", &self.retry_base_ms, &RETRY_WAIT_MS_RANGE);
         checks.within("retry_cap_ms", &self.retry_cap_ms, &RETRY_WAIT_MS_RANGE);
         checks.within("burst_base_ms", &self.burst_base_ms, &RETRY_WAIT_MS_RANGE);

@@ -68,8 +68,9 @@ fn storable(reply: AssistantMessage) -> Result<AssistantMessage, GaveUp> {
     Err(GaveUp { attempts: 1, error: ModelError::new(ModelErrorKind::InvalidReply, message) })
 }
 
-/// A retry that cannot be recorded does not stop the call; the reply's own record will.
-fn note_retry<'a>(recorder: Recorder, model_name: String, notice: RetryNotice) -> BoxFuture<'a, ()> {
+/// Whether the run has a retry left, which is recorded. One that cannot be recorded does not stop the
+/// call; the reply's own record will.
+fn note_retry<'a>(recorder: Recorder, model_name: String, notice: RetryNotice) -> BoxFuture<'a, bool> {
     Box::pin(async move {
         let retried = ModelRetried {
             caller: recorder.tag().caller(),
@@ -80,9 +81,10 @@ fn note_retry<'a>(recorder: Recorder, model_name: String, notice: RetryNotice) -
             reason: notice.reason.to_owned(),
             message: notice.message,
         };
-        if let Err(error) = recorder.retried(retried).await {
+        recorder.retried(retried).await.unwrap_or_else(|error| {
             tracing::warn!(error = &error as &dyn std::error::Error, "a retry was not recorded");
-        }
+            true
+        })
     })
 }
 

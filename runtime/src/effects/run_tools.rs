@@ -47,11 +47,13 @@ async fn open(
 }
 
 async fn run_one(agent_loop: &mut AgentLoop, place: usize, pending: &PendingCall) -> Result<(), RecordError> {
-    let done = if place < TOOL_CALLS_PER_REPLY_MAX {
+    let mut done = if place < TOOL_CALLS_PER_REPLY_MAX {
         tool_call::run(agent_loop, pending).await?
     } else {
         tool_call::over_the_limit(agent_loop, pending)
     };
+    let stalled = agent_loop.agent.guard_result(&done.message);
+    done.facts.extend(stalled.map(|stalled| agent_loop.recorder.stalled_fact(stalled)));
     let recorded =
         agent_loop.recorder.said_with(Message::Tool(done.message), Some(done.receipt), done.facts).await?;
     agent_loop.take(&recorded);

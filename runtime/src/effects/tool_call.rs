@@ -16,6 +16,7 @@ use domain::{
     message::{ToolArgs, ToolCall, ToolMessage, ToolStatus},
     receipt::ReceiptOutcome,
     status_contract::raised_message,
+    tool_meta::{self, MetaSource, ToolErrorType, ToolMeta},
     tool_spec::{SideEffect, TASK_TOOL},
 };
 use futures::FutureExt;
@@ -46,13 +47,21 @@ struct Came {
     output_bytes: u64,
     output_sha256: String,
     kept: Option<KeptOutput>,
+    /// What the result is worth; `None` is read out of its words.
+    meta: Option<ToolMeta>,
 }
 
 impl Came {
     /// The framework's own words in place of an output.
     fn without_output(text: String, outcome: ReceiptOutcome) -> Self {
         let (output_bytes, output_sha256) = (text.len() as u64, sha256_hex(text.as_bytes()));
-        Self { text, outcome, output_bytes, output_sha256, kept: None }
+        let meta = Some(ToolMeta::error(ToolErrorType::Unknown, MetaSource::ToolReturn));
+        Self { text, outcome, output_bytes, output_sha256, kept: None, meta }
+    }
+
+    /// The same with what the result is worth.
+    fn worth(self, meta: ToolMeta) -> Self {
+        Self { meta: Some(meta), ..self }
     }
 }
 
@@ -80,6 +89,9 @@ pub(crate) fn over_the_limit(agent_loop: &AgentLoop, pending: &PendingCall) -> D
 
 async fn attempt(agent_loop: &mut AgentLoop, pending: &PendingCall) -> Result<Came, RecordError> {
     let call = &pending.call;
+    if let Some(text) = agent_loop.agent.refuse_call(call) {
+        return Ok(Came::without_output(text, ReceiptOutcome::Denied).worth(ToolMeta::BLOCKED));
+    }
     let args = match &call.args {
         ToolArgs::Object(args) => args,
         ToolArgs::Invalid(raw) => return Ok(invalid_arguments(raw)),
@@ -115,6 +127,7 @@ async fn performed(tool: &dyn Tool, agent_loop: &AgentLoop, args: &Map<String, V
         output_bytes: output.output_bytes,
         output_sha256: output.output_sha256,
         kept: output.kept,
+        meta: None,
     }
 }
 
@@ -162,7 +175,8 @@ fn unknown_tool(agent_loop: &AgentLoop, name: &str) -> Came {
 
 fn broken(name: &str) -> Came {
     let detail = "it stopped by a defect in Remit, and what it did is unknown";
-    Came::without_output(raised_message(name, "Panic", detail).text, ReceiptOutcome::Unknown)
+    let meta = ToolMeta::error(ToolErrorType::Unknown, MetaSource::Exception);
+    Came::without_output(raised_message(name, "Panic", detail).text, ReceiptOutcome::Unknown).worth(meta)
 }
 
 fn unknown_outcome(name: &str) -> Came {
@@ -195,6 +209,7 @@ fn done(call: &ToolCall, came: Came, started_at: Timestamp, since: Instant) -> D
         status,
         additional_kwargs: Map::new(),
     };
+    came.meta.unwrap_or_else(|| tool_meta::analyse(&message)).stamp(&mut message);
     if let Some(kept) = &came.kept {
         message.keep_output(kept);
     }

@@ -87,8 +87,9 @@ pub struct RetryNotice {
     pub message: String,
 }
 
-/// Told of a failure before the wait begins. The pieces of the failed reply are void.
-pub type OnRetry<'a> = &'a (dyn Fn(RetryNotice) -> BoxFuture<'a, ()> + Send + Sync);
+/// Told of a failure before the wait begins, and says whether the model may be asked again. The
+/// pieces of the failed reply are void.
+pub type OnRetry<'a> = &'a (dyn Fn(RetryNotice) -> BoxFuture<'a, bool> + Send + Sync);
 
 /// What [`call_with_retries`] needs beside the model and the question.
 #[derive(Clone, Copy)]
@@ -97,7 +98,7 @@ pub struct Retries<'a> {
     pub policy: &'a RetryPolicy,
     /// Time and chance.
     pub pauses: &'a dyn Pauses,
-    /// Told of every failure that is tried again.
+    /// Told of every failure that is to be tried again, and says whether it may.
     pub on_retry: OnRetry<'a>,
 }
 
@@ -134,7 +135,9 @@ pub async fn call_with_retries(
             return Err(GaveUp { attempts: attempt, error });
         }
         let wait = wait_before_next(retries, &error, previous_wait);
-        (retries.on_retry)(notice(attempt, max_attempts, wait, &error)).await;
+        if !(retries.on_retry)(notice(attempt, max_attempts, wait, &error)).await {
+            return Err(GaveUp { attempts: attempt, error: without_leave(error) });
+        }
         retries.pauses.sleep(wait.plus_spread(retries)).await;
         previous_wait = Some(wait.duration);
         attempt += 1;
@@ -147,6 +150,14 @@ fn wants_too_long_a_wait(mut error: ModelError, wait: Duration) -> ModelError {
     error
         .message
         .push_str(&format!("; it asks for a wait of {asked} seconds, and at most {longest} are waited"));
+    error
+}
+
+/// Many calls that fail a little are one run that goes on for ever.
+fn without_leave(mut error: ModelError) -> ModelError {
+    error.message.push_str(
+        "; the run has no retries of model calls left (llm_call.retry_max_per_run), so it was not asked again",
+    );
     error
 }
 

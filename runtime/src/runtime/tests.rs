@@ -19,10 +19,12 @@ mod parent_and_child;
 mod races;
 mod recovery;
 mod restart;
+mod retry_ceiling;
 mod side_by_side;
 mod start;
 mod task_tool;
 mod time_limit;
+mod tool_progress;
 mod usage;
 
 use std::sync::Arc;

@@ -35,6 +35,7 @@ pub(crate) struct Counting {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Behaviour {
     Return,
+    TimeOut,
     Panic,
 }
 
@@ -70,6 +71,9 @@ impl Tool for Counting {
             self.runs.fetch_add(1, Ordering::SeqCst);
             match self.behaviour {
                 Behaviour::Return => Capture::of("counted").finish(ToolOutcome::Ok, Frame::default()),
+                Behaviour::TimeOut => {
+                    Capture::of("Error: request timed out").finish(ToolOutcome::Error, Frame::default())
+                }
                 Behaviour::Panic => panic!("the tool was told to break"),
             }
         })

@@ -113,7 +113,8 @@ impl RunRow {
                 | ModelEvent::Failed(_)
                 | ModelEvent::Retried(_)
                 | ModelEvent::AnswerMissing(_)
-                | ModelEvent::AnswerCut(_),
+                | ModelEvent::AnswerCut(_)
+                | ModelEvent::ToolStalled(_),
             )
             | Event::Tool(_)
             | Event::Delegation(_)

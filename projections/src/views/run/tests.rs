@@ -46,6 +46,8 @@ fn start() -> Event {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        tool_progress: None,
+        model_retries_max: None,
         checks_last_words: true,
         summarization: None,
         metadata: Map::new(),

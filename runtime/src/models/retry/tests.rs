@@ -66,9 +66,9 @@ fn request() -> ModelRequest {
 
 async fn call(model: &Failing, pauses: &Recorded) -> (Result<AssistantMessage, GaveUp>, Vec<RetryNotice>) {
     let notices = Mutex::new(Vec::new());
-    let on_retry = |notice: RetryNotice| -> BoxFuture<'_, ()> {
+    let on_retry = |notice: RetryNotice| -> BoxFuture<'_, bool> {
         notices.lock().unwrap().push(notice);
-        Box::pin(std::future::ready(()))
+        Box::pin(std::future::ready(true))
     };
     let retries = Retries { policy: &RetryPolicy::default(), pauses, on_retry: &on_retry };
     let outcome = call_with_retries(model, &request(), &no_deltas, retries).await;
@@ -160,7 +160,7 @@ async fn dropping_the_future_in_a_wait_asks_nothing_more() {
 #[test]
 fn a_base_above_the_cap_is_the_cap() {
     let policy = RetryPolicy { wait_base: Duration::from_secs(60), ..RetryPolicy::default() };
-    let on_retry = |_| -> BoxFuture<'_, ()> { Box::pin(std::future::ready(())) };
+    let on_retry = |_| -> BoxFuture<'_, bool> { Box::pin(std::future::ready(true)) };
     let pauses = pauses(0.7);
     let retries = Retries { policy: &policy, pauses: &pauses, on_retry: &on_retry };
     let error = ModelError::new(ModelErrorKind::Transient, "oh");
@@ -171,7 +171,7 @@ proptest! {
     #[test]
     fn a_wait_stays_between_base_and_cap(fraction in 0.0..1.0, previous_ms in 0_u64..100_000) {
         let policy = RetryPolicy::default();
-        let on_retry = |_| -> BoxFuture<'_, ()> { Box::pin(std::future::ready(())) };
+        let on_retry = |_| -> BoxFuture<'_, bool> { Box::pin(std::future::ready(true)) };
         let pauses = pauses(fraction);
         let retries = Retries { policy: &policy, pauses: &pauses, on_retry: &on_retry };
         let error = ModelError::new(ModelErrorKind::Busy, "oh");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use domain::{
     event::{EndStatus, Event, Logged, RunStatus, SubagentEvent},
     message::ToolStatus,
+    tool_meta::TOOL_META_KEY,
     tool_spec::SideEffect,
 };
 use eventlog::{
@@ -106,7 +107,8 @@ async fn a_tool_that_panics_costs_its_call() {
         "{}",
         results[0].content
     );
-    assert!(results[0].additional_kwargs.is_empty());
+    // Nothing of a delegation's: what the result is worth, and no more.
+    assert_eq!(results[0].additional_kwargs.keys().collect::<Vec<_>>(), [TOOL_META_KEY]);
     assert_eq!(
         (results[0].status, results[1].status, tool.runs()),
         (ToolStatus::Error, ToolStatus::Success, 1)

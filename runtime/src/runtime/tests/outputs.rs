@@ -13,7 +13,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::*;
-use crate::testing::{Script, Setup, World, calling, delegating, saying, task};
+use crate::testing::{Script, Setup, Turn, World, calling, delegating, saying, task};
 
 /// A world whose log is in a folder, and shell lines run in some way.
 async fn world(script: Script) -> (World, TempDir) {
@@ -219,4 +219,28 @@ async fn very_long_reports_reach_the_lead_bounded_and_are_kept_whole() {
         assert_eq!(result.additional_kwargs["subagent_status"], "completed");
     }
     check_blobs(&world, 7);
+}
+
+// Chain facts (f) line 84: the disk refuses in the middle of a run, after it had kept an output. The call
+// has its result all the same, bounded, and says that the whole is not to be had.
+#[tokio::test]
+async fn line_84_an_output_that_the_disk_refuses_is_bounded_and_says_so() {
+    let big: Turn = bash("seq 1 20000").into();
+    let script =
+        Script::new().lead("go", [big, Turn::Held("gate", bash("seq 2 20001")), saying("done").into()]);
+    let (world, folder) = world(script).await;
+    let run = world.start("go").await;
+    world.until_recorded("llm.tool.result", 1).await;
+    let blobs = folder.path().join("blobs");
+    std::fs::rename(&blobs, folder.path().join("gone")).unwrap();
+    std::fs::write(&blobs, "no folder").unwrap();
+    world.script.open("gate");
+    assert_eq!(world.wait(&run).await, RunStatus::Success);
+    let results = world.results();
+    let [kept, lost] = &results[..] else { panic!("{results:?}") };
+    assert!(kept.kept_output().is_some());
+    assert_eq!((lost.kept_output(), lost.status), (None, kept.status));
+    assert!(lost.content.chars().count() <= TOOL_OUTPUT_CHARS_MAX);
+    assert!(lost.content.contains("the whole could not be kept"), "{:.9000}", lost.content);
+    assert!(lost.content.starts_with("2\n3\n") && lost.content.contains("\n20001\n"), "{:.99}", lost.content);
 }

@@ -51,6 +51,8 @@ fn start() -> Decision {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        tool_progress: None,
+        model_retries_max: None,
         checks_last_words: true,
         summarization: None,
         metadata: Default::default(),

@@ -81,6 +81,24 @@ pub(super) async fn copy(facts_until: usize, from: &EventLog, store: Arc<dyn Log
     log
 }
 
+/// Plays a run, and cuts its log at every commit between its start and its end, as a crash would.
+pub(super) async fn cut_everywhere(setup: Setup) -> (Vec<Logged>, Vec<EventLog>) {
+    let store: Arc<dyn LogStore> = Arc::new(SegmentStore::in_memory());
+    let whole = EventLog::with_store(store.clone(), Options::default()).unwrap();
+    let world = setup.log(whole.clone()).build().await;
+    world.run("go").await;
+    let facts = world.facts();
+    let is_end = |fact: &Logged| ["run.end", "run.error"].contains(&fact.event.event_type());
+    let end = facts.iter().position(is_end).unwrap();
+    let mut cuts = Vec::new();
+    for cut in place_of(&facts, "run.start")..=end {
+        if store.commit_at(Position::new(cut as u64)).unwrap().is_some() {
+            cuts.push(copy(cut, &whole, Arc::new(SegmentStore::in_memory())).await);
+        }
+    }
+    (facts, cuts)
+}
+
 fn place_of(facts: &[Logged], event_type: &str) -> usize {
     facts.iter().position(|fact| fact.event.event_type() == event_type).unwrap() + 1
 }
@@ -134,6 +152,8 @@ fn foreign_start(run: &RunId) -> NewEvent {
         summarization_enabled: false,
         token_budget: None,
         loop_detection: None,
+        tool_progress: None,
+        model_retries_max: None,
         checks_last_words: true,
         summarization: None,
         metadata: Default::default(),
