@@ -71,8 +71,14 @@ async fn start(log: &EventLog, folder: &std::path::Path) -> SocketAddr {
     drop(projections.follow(std::future::pending()));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();
-    let state =
-        ApiState { log: log.clone(), projections, runtime, prices: Prices::default(), listen: address.ip() };
+    let state = ApiState {
+        log: log.clone(),
+        projections,
+        runtime,
+        prices: Prices::default(),
+        config: Vec::new(),
+        listen: address.ip(),
+    };
     tokio::spawn(serve(listener, state, std::future::pending()));
     address
 }

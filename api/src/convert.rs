@@ -4,6 +4,7 @@
 mod append;
 pub(crate) mod cap;
 pub(crate) mod card;
+pub(crate) mod config;
 pub(crate) mod delegation;
 pub(crate) mod erasure;
 pub(crate) mod event;

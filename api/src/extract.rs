@@ -15,9 +15,9 @@ pub(crate) use self::{
         ThreadPath, VerificationPath, ViewPath,
     },
     query::{
-        CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogQuery,
-        LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, ParkedQuery, PartQuery, Query,
-        ReceiptsQuery, ReplayQuery, RunsQuery, UsageParameters, whole_number,
+        AsOf, CancelQuery, CapsQuery, DelegationsQuery, EventsQuery, LastAnswersQuery, LogFilter, LogMoment,
+        LogQuery, LogStart, MessagePageQuery, MessagesQuery, Moment, PageQuery, ParkedQuery, PartQuery,
+        Query, ReceiptsQuery, ReplayQuery, RunsQuery, TaskReceiptsQuery, UsageParameters, whole_number,
     },
     range::{Part, PartWanted},
 };

@@ -12,6 +12,7 @@ mod ingest;
 mod on_disconnect;
 mod paths;
 mod reads;
+mod record_stream;
 pub mod records;
 mod router;
 mod routes;

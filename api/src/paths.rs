@@ -69,6 +69,8 @@ pub(crate) const TASK_RECEIPTS: &str = "/api/threads/{thread_id}/runs/{run_id}/t
 
 /// What is running, and how much may.
 pub(crate) const CAPACITY: &str = "/api/capacity";
+/// The configuration that is in force.
+pub(crate) const CONFIG: &str = "/api/config";
 /// The types of subagent.
 pub(crate) const SUBAGENTS: &str = "/api/subagents";
 /// The definitions that administrators keep.

@@ -9,10 +9,11 @@ use std::time::Duration;
 use contracts::wire::problem::ProblemCode;
 use domain::ids::ThreadId;
 use eventlog::{Position, Seq, StreamId, SubscribeFrom};
+use projections::as_of::seq_at;
 
 use crate::{
     error::{Answer, ApiError},
-    extract::Moment,
+    extract::{AsOf, LogMoment, Moment},
     state::Server,
 };
 
@@ -31,48 +32,108 @@ pub(crate) enum At {
 impl Server {
     /// Makes sure that the asked-for moment of a thread can be shown.
     pub(crate) async fn at(&self, thread_id: &ThreadId, moment: Moment) -> Answer<At> {
-        let tail = self.tail(thread_id)?;
-        self.reach(thread_id, tail, moment).await?;
-        match moment.as_of {
+        match self.reached(thread_id, moment).await? {
             Some(seq) => self.views_at(self.position_of(thread_id, seq)?).await.map(|()| At::Then(seq)),
             None => self.views_now().await.map(|()| At::Now),
         }
     }
 
-    /// Makes sure that the log has the asked-for moment of a thread, for whoever reads it from there.
-    pub(crate) async fn reached(&self, thread_id: &ThreadId, moment: Moment) -> Answer<()> {
-        self.reach(thread_id, self.tail(thread_id)?, moment).await
+    /// Makes sure that the log has the asked-for moment of a thread, for whoever reads it from there, and
+    /// gives the thread's newest seq then; none for now.
+    pub(crate) async fn reached(&self, thread_id: &ThreadId, moment: Moment) -> Answer<Option<Seq>> {
+        self.tail(thread_id)?;
+        match self.log_at(thread_id, moment).await? {
+            Some(Seq::ZERO) => Err(ApiError::no_thread(thread_id)),
+            as_of => Ok(as_of),
+        }
     }
 
     /// The same for one thread and one run: what the views do not have of an earlier moment, the log
     /// says.
     pub(crate) async fn at_or_in_log(&self, thread_id: &ThreadId, moment: Moment) -> Answer<At> {
-        match moment.as_of {
-            Some(seq) => self.reached(thread_id, moment).await.map(|()| At::Then(seq)),
-            None => self.at(thread_id, moment).await,
+        match self.reached(thread_id, moment).await? {
+            Some(seq) => Ok(At::Then(seq)),
+            None => self.views_now().await.map(|()| At::Now),
         }
     }
 
-    /// Waits until the log has the events that the answer must have taken in. Whoever was told of an
-    /// event by another process than this one may be early. An earlier moment cannot still be to come.
-    async fn reach(&self, thread_id: &ThreadId, tail: Seq, moment: Moment) -> Answer<()> {
-        if let Some(as_of) = moment.as_of.filter(|as_of| *as_of > tail) {
-            return Err(behind(thread_id, tail, as_of));
+    /// The same for lists whose earlier moments the views can show too: they end at that event.
+    pub(crate) async fn list_at(&self, thread_id: &ThreadId, moment: Moment) -> Answer<Option<Seq>> {
+        let as_of = self.reached(thread_id, moment).await?;
+        self.views_now().await.map(|()| as_of)
+    }
+
+    /// The same for feeds: what is not there, or was not there yet, has no messages.
+    pub(crate) async fn feed_at(&self, thread_id: &ThreadId, moment: Moment) -> Answer<Option<Seq>> {
+        let as_of = self.log_at(thread_id, moment).await?;
+        self.views_now().await.map(|()| as_of)
+    }
+
+    /// Waits until the log has what the answer must have taken in, and gives the thread's newest seq at the
+    /// moment: 0 where it was not there yet, none for now. Whoever was told of an event by another process
+    /// than this one may be early. An earlier moment cannot still be to come.
+    pub(crate) async fn log_at(&self, thread_id: &ThreadId, moment: Moment) -> Answer<Option<Seq>> {
+        if let Some(AsOf::Seq(as_of)) = moment.as_of {
+            let tail = self.newest(thread_id)?;
+            if as_of > tail {
+                return Err(behind(thread_id, tail, as_of));
+            }
         }
-        if let Some(position) = moment.min_position {
-            self.reach_position(position).await?;
+        let of_log = LogMoment { as_of: moment.then(), min_position: moment.min_position };
+        let then = self.log_then(of_log).await?;
+        if let Some(wanted) = moment.min_seq {
+            self.reach_seq(thread_id, wanted).await?;
         }
-        let Some(wanted) = moment.min_seq.filter(|wanted| *wanted > tail) else { return Ok(()) };
-        let stream = StreamId::Thread(thread_id.clone());
-        let from = SubscribeFrom::Stream { id: stream.clone(), after: Seq::new(wanted.get() - 1) };
+        match (moment.as_of, then) {
+            (Some(AsOf::Seq(seq)), _) => Ok(Some(seq)),
+            (_, Some(position)) => Ok(Some(seq_at(&self.log, thread_id, position)?.unwrap_or(Seq::ZERO))),
+            (_, None) => Ok(None),
+        }
+    }
+
+    /// The same where no thread is named.
+    pub(crate) async fn log_then(&self, moment: LogMoment) -> Answer<Option<Position>> {
+        if let Some(as_of) = moment.as_of.filter(|as_of| *as_of > self.log.head()) {
+            return Err(self.log_behind(as_of));
+        }
+        if let Some(wanted) = moment.min_position {
+            self.reach_position(wanted).await?;
+        }
+        Ok(moment.as_of)
+    }
+
+    /// Makes sure that the views can show the asked-for moment of all threads.
+    pub(crate) async fn views_then(&self, moment: LogMoment) -> Answer<Option<Position>> {
+        match self.log_then(moment).await? {
+            Some(position) => self.views_at(position).await.map(|()| Some(position)),
+            None => self.views_now().await.map(|()| None),
+        }
+    }
+
+    async fn reach_seq(&self, thread_id: &ThreadId, wanted: Seq) -> Answer<()> {
+        if wanted <= self.newest(thread_id)? {
+            return Ok(());
+        }
+        let id = StreamId::Thread(thread_id.clone());
+        let from = SubscribeFrom::Stream { id, after: Seq::new(wanted.get() - 1) };
         match tokio::time::timeout(VIEW_WAIT, self.log.subscribe(from).next_page(1)).await {
             Ok(reached) => reached.map(drop).map_err(ApiError::from),
-            Err(_) => Err(behind(thread_id, self.log.stream_tail(&stream)?.unwrap_or(Seq::ZERO), wanted)),
+            Err(_) => Err(behind(thread_id, self.newest(thread_id)?, wanted)),
         }
+    }
+
+    /// The last seq of a thread; 0 where there is none.
+    fn newest(&self, thread_id: &ThreadId) -> Answer<Seq> {
+        Ok(self.log.stream_tail(&StreamId::Thread(thread_id.clone()))?.unwrap_or(Seq::ZERO))
+    }
+
+    fn log_behind(&self, wanted: Position) -> ApiError {
+        let detail = format!("the log is at position {} and not yet at {wanted}", self.log.head());
+        ApiError::new(ProblemCode::Stale, detail)
     }
 
     /// Waits until the log has got to a position.
-    pub(crate) async fn reach_position(&self, wanted: Position) -> Answer<()> {
+    async fn reach_position(&self, wanted: Position) -> Answer<()> {
         if wanted <= self.log.head() {
             return Ok(());
         }
@@ -80,10 +141,7 @@ impl Server {
         let mut next = self.log.subscribe(SubscribeFrom::All { after });
         match tokio::time::timeout(VIEW_WAIT, next.next_page(1)).await {
             Ok(reached) => reached.map(drop).map_err(ApiError::from),
-            Err(_) => {
-                let detail = format!("the log is at position {} and not yet at {wanted}", self.log.head());
-                Err(ApiError::new(ProblemCode::Stale, detail))
-            }
+            Err(_) => Err(self.log_behind(wanted)),
         }
     }
 
@@ -91,17 +149,6 @@ impl Server {
         let stream = StreamId::Thread(thread_id.clone());
         let found = self.log.read_stream(&stream, Seq::new(seq.get().saturating_sub(1)), 1)?;
         Ok(found.first().map_or(Position::ZERO, |event| event.position))
-    }
-
-    /// The same for lists whose earlier moments the views can show too: they end at that event.
-    pub(crate) async fn list_at(
-        &self,
-        thread_id: &ThreadId,
-        tail: Seq,
-        moment: Moment,
-    ) -> Answer<Option<Seq>> {
-        self.reach(thread_id, tail, moment).await?;
-        self.views_now().await.map(|()| moment.as_of)
     }
 
     /// Waits until the views have what the log has now.

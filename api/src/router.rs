@@ -22,6 +22,7 @@ pub(crate) fn routes(server: &Server) -> Router {
         .merge(routes::capacity::routes())
         .merge(routes::card_replay::routes())
         .merge(routes::caps::routes())
+        .merge(routes::config::routes())
         .merge(routes::delegations::routes())
         .merge(routes::erasures::routes())
         .merge(routes::events::routes())

@@ -5,6 +5,7 @@ pub(crate) mod blobs;
 pub(crate) mod capacity;
 pub(crate) mod caps;
 pub(crate) mod card_replay;
+pub(crate) mod config;
 pub(crate) mod delegations;
 pub(crate) mod erasures;
 pub(crate) mod events;

@@ -175,3 +175,21 @@ fn prepare(stream: &TcpStream, write_stall: Duration) -> io::Result<()> {
     socket2::SockRef::from(stream).set_tcp_user_timeout(Some(write_stall))?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Field report 65: a peer whose machine is gone acknowledges nothing, and has two heartbeats' time.
+    #[tokio::test]
+    async fn a_peer_that_acknowledges_nothing_is_given_up() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, _) = listener.accept().await.unwrap();
+        prepare(&stream, Bounds::USUAL.write_stall).unwrap();
+        let limit = socket2::SockRef::from(&stream).tcp_user_timeout().unwrap();
+        assert_eq!(limit, Some(Bounds::USUAL.write_stall));
+        assert!(Bounds::USUAL.write_stall <= crate::sse::HEARTBEAT * 2);
+        drop(client);
+    }
+}

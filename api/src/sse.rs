@@ -24,6 +24,8 @@ use axum::{
     response::{IntoResponse, Response},
 };
 
+#[cfg(test)]
+pub(crate) use self::frames::HEARTBEAT;
 pub(crate) use self::{
     card_frames::CardFrames,
     cursor::Cursor,

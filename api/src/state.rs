@@ -5,7 +5,7 @@ use std::{net::IpAddr, sync::Arc};
 use domain::pricing::Prices;
 use eventlog::EventLog;
 use projections::Projections;
-use runtime::Runtime;
+use runtime::{Runtime, config::Entry};
 
 use crate::{
     hosts::Hosts,
@@ -25,6 +25,8 @@ pub struct ApiState {
     pub runtime: Runtime,
     /// What the tokens of models cost.
     pub prices: Prices,
+    /// The configuration that is in force, without secrets.
+    pub config: Vec<Entry>,
     /// Where the server listens: requests that name another host are refused.
     pub listen: IpAddr,
 }
@@ -38,6 +40,7 @@ pub(crate) struct Inner {
     pub(crate) projections: Projections,
     pub(crate) runtime: Runtime,
     pub(crate) prices: Prices,
+    pub(crate) config: Vec<Entry>,
     pub(crate) hosts: Hosts,
     pub(crate) ingest_gates: Gates,
     pub(crate) streams: Streams,
@@ -48,13 +51,14 @@ pub(crate) struct Inner {
 impl Server {
     pub(crate) fn new(state: ApiState) -> Self {
         let (switch, shutdown) = ShutdownSwitch::new();
-        let ApiState { log, projections, runtime, prices, listen } = state;
+        let ApiState { log, projections, runtime, prices, config, listen } = state;
         let (hosts, ingest_gates, streams) = (Hosts { listen }, Gates::new(), Streams::new());
         Self(Arc::new(Inner {
             log,
             projections,
             runtime,
             prices,
+            config,
             hosts,
             ingest_gates,
             streams,

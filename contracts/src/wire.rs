@@ -4,6 +4,7 @@
 pub mod cap;
 pub mod capacity;
 pub mod card;
+pub mod config;
 pub mod delegation;
 pub mod erasure;
 pub mod event;

@@ -52,7 +52,7 @@ pub use check::BlobFault;
 pub use digest::{BlobDigest, BlobRef, InvalidDigest};
 pub use error::BlobError;
 pub use inspect::BlobInspection;
-pub(crate) use named::is_named_by;
+pub(crate) use named::{is_named_by, named};
 pub use reader::BlobReader;
 pub use store::BlobStats;
 pub(crate) use store::Blobs;

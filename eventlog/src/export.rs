@@ -8,6 +8,7 @@
 //! {export}/hashes          only of a filtered export: one line for each position of the log
 //! {export}/keys            only of a whole export: the keys of threads and runs, wrapped
 //! {export}/blobs           only of a whole export: the blobs that events name, sealed as they are
+//! {export}/outputs         where it was asked for: the blobs that its events name, in plain, by SHA-256
 //! ```
 //!
 //! A line of `events.jsonl` is the event (`RecordedEvent`) with the hash before it in its stream
@@ -34,7 +35,7 @@ use std::{
 };
 
 use crate::{
-    ReadError, ReplayError,
+    BlobDigest, BlobError, ReadError, ReplayError,
     format::FormatError,
     open::OpenError,
     position::Position,
@@ -51,6 +52,7 @@ mod line;
 mod make;
 mod manifest;
 mod output;
+mod outputs;
 mod place;
 mod signature;
 #[cfg(test)]
@@ -137,6 +139,15 @@ pub enum ExportError {
     /// The log lacks a blob that an event names, or has another one.
     #[error("the log cannot be exported with its blobs, because one is damaged")]
     BlobDamaged(#[source] Damage),
+    /// A blob that an event names could not be read, to be written down in plain.
+    #[error("could not read output {sha256}, which an event names; export without outputs to do without it")]
+    Output {
+        /// The blob.
+        sha256: BlobDigest,
+        /// Why.
+        #[source]
+        source: BlobError,
+    },
     /// An event cannot be written down.
     #[error("event {position} cannot be written as JSON")]
     Unwritable {
@@ -217,6 +228,7 @@ impl ExportError {
             | Self::NoExport { .. }
             | Self::Io { .. }
             | Self::Read(_)
+            | Self::Output { .. }
             | Self::Unwritable { .. }
             | Self::Newer { .. }
             | Self::Format(_)
@@ -232,7 +244,7 @@ impl ExportError {
 /// The names of an export's files, of which the manifest lists all but itself and its signature.
 pub fn file_names(manifest: &Manifest) -> Vec<String> {
     let own = [MANIFEST_FILE, SIGNATURE_FILE].map(str::to_owned);
-    let listed = manifest.files.iter().chain(&manifest.blobs);
+    let listed = manifest.files.iter().chain(&manifest.blobs).chain(&manifest.outputs);
     own.into_iter().chain(listed.map(|file| file.name.clone())).collect()
 }
 

@@ -9,6 +9,8 @@
 //! Of one thread and one run the log says what the views do not have yet. Lists are those of the
 //! views, which must have got as far as the moment: wait for them.
 
+mod position;
+
 use std::collections::HashSet;
 
 use domain::{
@@ -32,10 +34,12 @@ use crate::{
     views::{
         card::{TaskRef, parts_until},
         ledger::{delegation_of, delegations},
+        listing::Listing,
         run::{RunRow, started_run},
         thread::ThreadRow,
     },
 };
+pub use position::{seq_at, threads_as_of};
 
 /// Events that are read at once: those between two kept states, and one more that says that the
 /// moment is passed.
@@ -118,21 +122,22 @@ pub fn ledger_as_of(
     run_id: Option<&RunId>,
     seq: Seq,
 ) -> Result<Vec<LedgerEntry>, RowError> {
-    let mut entries = Vec::new();
-    let delegation_ids = delegations(&views.0.store.snapshot(), thread_id, run_id, seq)?;
-    for delegation_id in delegation_ids {
-        let key = LedgerEntryKey { thread_id: thread_id.clone(), delegation_id };
-        let now = views.0.store.snapshot().get(&key)?;
-        match now {
-            Some(entry) if entry.last_seq <= seq.get() => entries.push(entry),
-            Some(entry) => {
-                let head = head_as_of(views, thread_id, &entry.run_id, delegation_id, seq)?;
-                entries.extend(head.map(|head| head.entry));
-            }
-            None => {}
-        }
+    let part = Listing { as_of: Some(seq), ..Listing::WHOLE };
+    Ok(views.ledger_part(thread_id, run_id, part)?.rows)
+}
+
+/// An entry of the ledger as it was then.
+pub(crate) fn entry_as_of(
+    views: &Projections,
+    now: LedgerEntry,
+    thread_id: &ThreadId,
+    seq: Seq,
+) -> Result<Option<LedgerEntry>, RowError> {
+    if now.last_seq <= seq.get() {
+        return Ok(Some(now));
     }
-    Ok(entries)
+    let head = head_as_of(views, thread_id, &now.run_id, now.delegation_id, seq)?;
+    Ok(head.map(|head| head.entry))
 }
 
 /// What is known of one delegation of a run, without its steps, receipts and caps, as it was then.
@@ -201,7 +206,8 @@ fn delegation_named(
     if entry(newest)?.is_some_and(|entry| entry.first_seq <= seq.get()) {
         return Ok(Some(newest));
     }
-    for delegation_id in delegations(snapshot, thread_id, Some(run_id), seq)?.into_iter().rev() {
+    let all = delegations(snapshot, thread_id, Some(run_id), (0, seq.get()), usize::MAX)?;
+    for (_, delegation_id) in all.into_iter().rev() {
         if entry(delegation_id)?.is_some_and(|entry| entry.task_id == *task_id) {
             return Ok(Some(delegation_id));
         }

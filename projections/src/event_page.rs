@@ -21,41 +21,66 @@ pub struct EventQuery {
     pub filter: EventFilter,
     /// Exclusive: the last seq that the reader has.
     pub after: Seq,
+    /// The page as it was when this was the thread's newest event; `None` is now.
+    pub as_of: Option<Seq>,
     /// Events at most, counted after the filter.
     pub limit: usize,
 }
 
 /// The page, without what was erased. Fewer events than the limit mean that there were no more when it was read.
+/// It is held whole: [`EventPieces`] does not.
 pub fn event_page(log: &EventLog, query: &EventQuery) -> Result<Vec<RecordedEvent>, ReadError> {
-    match &query.run_id {
-        Some(run_id) => run_page(log, query, run_id),
-        None => thread_page(log, query),
+    let (mut page, mut pieces) = (Vec::new(), EventPieces::new(log, query.clone()));
+    loop {
+        let piece = pieces.next_piece()?;
+        if piece.is_empty() {
+            return Ok(page);
+        }
+        page.extend(piece);
     }
 }
 
-/// The log's own pages are bounded by bytes too: only an empty one is the end.
-fn run_page(log: &EventLog, query: &EventQuery, run_id: &RunId) -> Result<Vec<RecordedEvent>, ReadError> {
-    let (mut page, mut after) = (Vec::new(), query.after);
-    while page.len() < query.limit {
-        let read = log.read_run(&query.thread_id, run_id, &query.filter, after, query.limit - page.len())?;
-        let Some(last) = read.last() else { break };
-        after = last.seq;
-        page.extend(read);
-    }
-    Ok(page)
+/// A page piece by piece, so that no more than a piece is held, however large the events are.
+pub struct EventPieces {
+    log: EventLog,
+    /// What is still to be read.
+    rest: EventQuery,
 }
 
-fn thread_page(log: &EventLog, query: &EventQuery) -> Result<Vec<RecordedEvent>, ReadError> {
-    let stream = StreamId::Thread(query.thread_id.clone());
-    let (mut page, mut after) = (Vec::new(), query.after);
-    while page.len() < query.limit {
-        let scanned = log.read_stream(&stream, after, SCAN_EVENTS)?;
-        let Some(last) = scanned.last() else { break };
-        after = last.seq;
-        let room = query.limit - page.len();
-        page.extend(
-            scanned.into_iter().filter(|event| !event.is_erased() && query.filter.matches(event)).take(room),
-        );
+impl EventPieces {
+    /// Before the first piece.
+    pub fn new(log: &EventLog, query: EventQuery) -> Self {
+        Self { log: log.clone(), rest: query }
     }
-    Ok(page)
+
+    /// The next events, about `PAGE_BYTES_MAX` bytes of them; none at the end of the page.
+    pub fn next_piece(&mut self) -> Result<Vec<RecordedEvent>, ReadError> {
+        let last = self.rest.as_of.unwrap_or(Seq::new(u64::MAX));
+        while self.rest.limit > 0 && self.rest.after < last {
+            let read = self.read()?;
+            let Some(newest) = read.last() else { break };
+            self.rest.after = newest.seq;
+            let wanted = |event: &RecordedEvent| event.seq <= last && self.wants(event);
+            let piece: Vec<_> = read.into_iter().filter(wanted).take(self.rest.limit).collect();
+            if !piece.is_empty() {
+                self.rest.limit -= piece.len();
+                return Ok(piece);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// The log's own pages are bounded by bytes too: only an empty one is the end.
+    fn read(&self) -> Result<Vec<RecordedEvent>, ReadError> {
+        let EventQuery { thread_id, run_id, filter, after, limit, .. } = &self.rest;
+        match run_id {
+            Some(run_id) => self.log.read_run(thread_id, run_id, filter, *after, *limit),
+            None => self.log.read_stream(&StreamId::Thread(thread_id.clone()), *after, SCAN_EVENTS),
+        }
+    }
+
+    /// Of a run the log gives out only what is wanted.
+    fn wants(&self, event: &RecordedEvent) -> bool {
+        self.rest.run_id.is_some() || (!event.is_erased() && self.rest.filter.matches(event))
+    }
 }

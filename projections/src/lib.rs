@@ -31,7 +31,7 @@ mod tests;
 
 pub use self::{
     card_replay::{CardReplay, CardState, InvalidPace, Pace},
-    event_page::{EventQuery, event_page},
+    event_page::{EventPieces, EventQuery, event_page},
     health::{Parked, ViewHealth},
     projections::{OpenError, Projections},
     rebuild::{
@@ -46,11 +46,13 @@ pub use self::{
         card::TaskRef,
         definitions::{RunDefinition, definitions_of_run},
         listing::{Listed, Listing},
-        messages::{Feed, FeedError, FeedPage, FeedQuery},
+        messages::{Feed, FeedError, FeedPage, FeedPieces, FeedQuery},
         receipts::{ReceiptFilter, ReceiptRow},
         run::{RunRow, RunUsage, SettingsSummary},
         thread::ThreadRow,
-        usage::{UNKNOWN, UsageAxis, UsageFigures, UsageGroup, UsageQuery, UsageReport, usage_as_of},
+        usage::{
+            UNKNOWN, UsageAxis, UsageFigures, UsageGroup, UsageQuery, UsageReport, usage_as_of, usage_at,
+        },
     },
     wait::Behind,
 };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::{
     agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
     event::Event,
-    tool_spec::TASK_TOOL,
+    tool_spec::{TASK_TOOL, ToolSpec},
 };
 
 use crate::{
@@ -23,7 +23,7 @@ pub(crate) struct AgentLoop {
     pub(crate) recorder: Recorder,
     pub(crate) model: Arc<dyn ChatModel>,
     /// What the agent may call, by exact name, in the order in which the model is told.
-    pub(crate) tools: Vec<domain::tool_spec::ToolSpec>,
+    pub(crate) tools: Arc<[ToolSpec]>,
     pub(crate) tool_context: ToolContext,
 }
 

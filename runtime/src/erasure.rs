@@ -4,7 +4,7 @@ use domain::{
     event::{ErasureReason, ErasureRequested, Event, RegistryEvent},
     ids::{ErasureId, RunHash, ThreadId},
 };
-use eventlog::{EventLog, RecordedEvent, Sealer, Seq, StreamId};
+use eventlog::{EventLog, Position, RecordedEvent, Sealer, Seq, StreamId};
 use jiff::Timestamp;
 
 use crate::request::HistoryError;
@@ -73,15 +73,7 @@ impl Erasure {
 /// All erasures, in the order in which they were asked for. A key that is destroyed says by itself
 /// that an erasure has got so far.
 pub(crate) fn read_all(log: &EventLog) -> Result<Vec<Erasure>, HistoryError> {
-    let (mut erasures, mut after) = (Vec::new(), Seq::ZERO);
-    loop {
-        let page = log.read_stream(&StreamId::Registry, after, PAGE)?;
-        let Some(last) = page.last() else { break };
-        after = last.seq;
-        for recorded in &page {
-            take(&mut erasures, recorded)?;
-        }
-    }
+    let mut erasures = read_until(log, Position::new(u64::MAX))?;
     let sealer = log.sealer();
     for erasure in &mut erasures {
         if erasure.state == ErasureState::Requested && erasure.is_key_destroyed(&sealer) {
@@ -89,6 +81,23 @@ pub(crate) fn read_all(log: &EventLog) -> Result<Vec<Erasure>, HistoryError> {
         }
     }
     Ok(erasures)
+}
+
+/// The erasures as the registry told of them up to a position. When keys were destroyed is not recorded, so
+/// that none is known to be on its way then.
+pub(crate) fn read_until(log: &EventLog, last: Position) -> Result<Vec<Erasure>, HistoryError> {
+    let (mut erasures, mut after) = (Vec::new(), Seq::ZERO);
+    loop {
+        let page = log.read_stream(&StreamId::Registry, after, PAGE)?;
+        let Some(newest) = page.last() else { return Ok(erasures) };
+        after = newest.seq;
+        for recorded in &page {
+            if recorded.position > last {
+                return Ok(erasures);
+            }
+            take(&mut erasures, recorded)?;
+        }
+    }
 }
 
 /// Events of a thread that erasures of its runs took, as far as those have their end.

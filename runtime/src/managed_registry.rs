@@ -7,7 +7,7 @@ use domain::{
     ids::SubagentType,
     managed::{self, ManagedDefinitions, Version},
 };
-use eventlog::{EventLog, Expected, RecordedEvent, Seq, StreamId};
+use eventlog::{EventLog, Expected, Position, RecordedEvent, Seq, StreamId};
 use jiff::Timestamp;
 
 use crate::request::HistoryError;
@@ -39,11 +39,26 @@ impl ManagedRegistry {
     }
 }
 
-/// The versions of what has or had this name, the first one first.
-pub(crate) fn history(log: &EventLog, name: &SubagentType) -> Result<Vec<Version>, HistoryError> {
+/// The definitions as the registry told of them up to a position.
+pub(crate) fn then(log: &EventLog, last: Position) -> Result<ManagedDefinitions, HistoryError> {
+    let mut definitions = ManagedDefinitions::default();
+    each_after(log, Seq::ZERO, |recorded| {
+        let event = if recorded.position <= last { registry_event(recorded)? } else { None };
+        event.iter().for_each(|(event, at)| definitions.evolve(event, *at));
+        Ok(())
+    })?;
+    Ok(definitions)
+}
+
+/// The versions of what has or had this name up to a position, the first one first.
+pub(crate) fn history(
+    log: &EventLog,
+    name: &SubagentType,
+    last: Position,
+) -> Result<Vec<Version>, HistoryError> {
     let mut events = Vec::new();
     each_after(log, Seq::ZERO, |recorded| {
-        events.extend(registry_event(recorded)?);
+        events.extend(if recorded.position <= last { registry_event(recorded)? } else { None });
         Ok(())
     })?;
     Ok(managed::history(events.iter().map(|(event, at)| (event, *at)), name))

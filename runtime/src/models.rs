@@ -3,6 +3,8 @@
 //! A model knows messages and tools. It must not know runs, threads, events or delegations: who
 //! asks is a tag, and what came back is a value.
 
+use std::sync::Arc;
+
 use domain::{
     event::SUMMARY_CALLER,
     ids::SubagentType,
@@ -48,8 +50,8 @@ pub use settings::{ModelSettings, Provider, Secret, SettingsError};
 pub struct ModelRequest {
     /// The conversation so far, oldest first.
     pub messages: Vec<Message>,
-    /// The tools that the model may call.
-    pub tools: Vec<ToolSpec>,
+    /// The tools that the model may call: the same with every request of an agent.
+    pub tools: Arc<[ToolSpec]>,
     /// Who asks.
     pub agent: AgentTag,
 }

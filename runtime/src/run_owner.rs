@@ -2,14 +2,19 @@
 //! the first of several endings wins and every view agrees with it.
 //!
 //! Lead and subagents talk to it by message. An append is never cut short by whoever asked for it.
+//! What several ask for at the same time, and does not depend on each other, is one append: subagents
+//! that work side by side do not wait for each other's syncs.
 
-use std::collections::BTreeMap;
+mod together;
+
+use std::collections::{BTreeMap, VecDeque};
 
 use domain::{
     decider::Decider,
     delegation::{Delegation, DelegationCommand, DelegationEnding, DelegationRejection},
     event::{CancelReason, Event, ModelRetried, RunStatus, RunStopReason, Scope},
     ids::DelegationId,
+    limits::EVENTS_PER_APPEND_MAX,
     run::{Run, RunCommand, RunEnding, RunRejection},
 };
 use eventlog::Expected;
@@ -60,8 +65,10 @@ pub(crate) enum RecordError {
 
 struct Request {
     record: Record,
-    reply: oneshot::Sender<Result<Vec<Event>, RecordError>>,
+    reply: Reply,
 }
+
+type Reply = oneshot::Sender<Result<Vec<Event>, RecordError>>;
 
 /// What the log says of a run: nothing for a new one.
 #[derive(Debug, Default)]
@@ -111,28 +118,71 @@ impl OwnerHandle {
 
 impl RunOwner {
     async fn serve(mut self) {
-        while let Some(request) = self.inbox.recv().await {
-            let answer = self.record(request.record).await;
-            if let Err(RecordError::Journal(error)) = &answer {
-                tracing::error!(thread = %self.journal.thread_id, error = error as &dyn std::error::Error, "a run cannot record");
+        while let Some(first) = self.inbox.recv().await {
+            let mut waiting = VecDeque::from([first]);
+            while let Ok(next) = self.inbox.try_recv() {
+                waiting.push_back(next);
             }
-            // Whoever asked may have been stopped meanwhile; what was recorded stands.
-            drop(request.reply.send(answer));
+            while !waiting.is_empty() {
+                let requests = together::take(&mut waiting);
+                self.record(requests).await;
+            }
         }
     }
 
-    async fn record(&mut self, record: Record) -> Result<Vec<Event>, RecordError> {
-        let mut facts = self.decide(record.decision)?;
-        facts.extend(record.facts);
-        self.journal.append(&facts, Expected::Any).await?;
-        for fact in &facts {
+    /// Decides about requests that do not depend on each other, and records what came of it.
+    async fn record(&mut self, requests: Vec<Request>) {
+        let mut decided = Vec::with_capacity(requests.len());
+        for Request { record, reply } in requests {
+            match self.decide(record.decision) {
+                Ok(mut facts) => {
+                    facts.extend(record.facts);
+                    decided.push((reply, facts));
+                }
+                Err(error) => answer(reply, Err(error)),
+            }
+        }
+        let Err(rest) = self.append_together(decided).await else { return };
+        // What one of them cannot have refuses no other.
+        for (reply, facts) in rest {
+            let appended = self.append(&facts).await;
+            answer(reply, appended.map(|()| events(facts)));
+        }
+    }
+
+    /// Records all in one append. Gives them back if they do not fit, or nothing was recorded.
+    async fn append_together(&mut self, decided: Vec<Decided>) -> Result<(), Vec<Decided>> {
+        let lengths: Vec<usize> = decided.iter().map(|(_, facts)| facts.len()).collect();
+        if decided.len() < 2 || lengths.iter().sum::<usize>() > EVENTS_PER_APPEND_MAX {
+            return Err(decided);
+        }
+        let (replies, facts): (Vec<Reply>, Vec<Vec<Fact>>) = decided.into_iter().unzip();
+        let mut facts: Vec<Fact> = facts.into_iter().flatten().collect();
+        let appended = self.append(&facts).await;
+        let of_each = replies.into_iter().zip(lengths).map(|(reply, length)| {
+            let later = facts.split_off(length);
+            (reply, std::mem::replace(&mut facts, later))
+        });
+        if appended.is_err() {
+            return Err(of_each.collect());
+        }
+        of_each.for_each(|(reply, facts)| answer(reply, Ok(events(facts))));
+        Ok(())
+    }
+
+    async fn append(&mut self, facts: &[Fact]) -> Result<(), RecordError> {
+        if let Err(error) = self.journal.append(facts, Expected::Any).await {
+            tracing::error!(thread = %self.journal.thread_id, error = &error as &dyn std::error::Error, "a run cannot record");
+            return Err(error.into());
+        }
+        for fact in facts {
             self.state.evolve(fact);
         }
         self.status.send_if_modified(|known| {
             let now = self.state.run.status();
             std::mem::replace(known, now) != now
         });
-        Ok(facts.into_iter().map(|fact| fact.event).collect())
+        Ok(())
     }
 
     fn decide(&self, decision: Decision) -> Result<Vec<Fact>, RecordError> {
@@ -162,6 +212,18 @@ impl RunOwner {
             }
         }
     }
+}
+
+/// What was decided for one request, and whom it answers.
+type Decided = (Reply, Vec<Fact>);
+
+/// Whoever asked may have been stopped meanwhile; what was recorded stands.
+fn answer(reply: Reply, answer: Result<Vec<Event>, RecordError>) {
+    drop(reply.send(answer));
+}
+
+fn events(facts: Vec<Fact>) -> Vec<Event> {
+    facts.into_iter().map(|fact| fact.event).collect()
 }
 
 /// How a run's end ends the delegations that are still open; `None` for what ends nothing. One that a

@@ -62,7 +62,7 @@ async fn lead(context: &RunContext, agent: Agent, is_begun: bool) -> Came {
         agent,
         recorder: Recorder { context: context.clone(), seat: Seat::Lead },
         model,
-        tools: tools(context),
+        tools: tools(context).into(),
         tool_context: ToolContext::new(context.folders.clone(), confinement, context.stop.token())
             .listed_in(context.tool_work.clone())
             .keeping(context.output_keeper()),

@@ -123,7 +123,14 @@ pub trait Tool: Send + Sync {
 /// The tools of an agent, in the order in which the model is told of them.
 #[derive(Clone, Default)]
 pub struct Toolbox {
-    tools: Vec<Arc<dyn Tool>>,
+    tools: Vec<Offered>,
+}
+
+/// A tool, and what it says of itself, asked for once: tools are looked up with every call.
+#[derive(Clone)]
+struct Offered {
+    spec: ToolSpec,
+    tool: Arc<dyn Tool>,
 }
 
 impl Toolbox {
@@ -138,15 +145,15 @@ impl Toolbox {
             Arc::new(glob::Glob),
             Arc::new(bash::Bash),
         ];
-        Self { tools: tools.into() }
+        tools.into_iter().fold(Self::default(), Self::with)
     }
 
     /// Adds a tool at the end; one of the same name is replaced where it stands.
     pub fn with(mut self, tool: Arc<dyn Tool>) -> Self {
-        let name = tool.spec().name;
-        match self.tools.iter_mut().find(|known| known.spec().name == name) {
-            Some(known) => *known = tool,
-            None => self.tools.push(tool),
+        let offered = Offered { spec: tool.spec(), tool };
+        match self.tools.iter_mut().find(|known| known.spec.name == offered.spec.name) {
+            Some(known) => *known = offered,
+            None => self.tools.push(offered),
         }
         self
     }
@@ -154,20 +161,20 @@ impl Toolbox {
     /// What the model is told: the allowed tools without the denied ones, by exact name, in order
     /// (facts §1.7). No allow-list means all.
     pub fn specs(&self, allow: Option<&[String]>, deny: &[String]) -> Vec<ToolSpec> {
-        let is_offered = |spec: &ToolSpec| {
+        let is_offered = |spec: &&ToolSpec| {
             allow.is_none_or(|names| names.contains(&spec.name)) && !deny.contains(&spec.name)
         };
-        self.tools.iter().map(|tool| tool.spec()).filter(is_offered).collect()
+        self.tools.iter().map(|offered| &offered.spec).filter(is_offered).cloned().collect()
     }
 
     /// The tool of that exact name.
     pub fn get(&self, name: &str) -> Option<&dyn Tool> {
-        self.tools.iter().find(|tool| tool.spec().name == name).map(AsRef::as_ref)
+        self.tools.iter().find(|offered| offered.spec.name == name).map(|offered| offered.tool.as_ref())
     }
 
     /// Every name, in order.
     pub fn names(&self) -> Vec<String> {
-        self.tools.iter().map(|tool| tool.spec().name).collect()
+        self.tools.iter().map(|offered| offered.spec.name.clone()).collect()
     }
 }
 

@@ -174,6 +174,13 @@ impl Served {
         Some(std::os::unix::process::ExitStatusExt::signal(&status) == Some(9))
     }
 
+    /// The most memory that the process had at once, in KiB.
+    pub fn peak_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id().unwrap())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
     /// Ends the process without a word, as a crash does.
     pub async fn crash(mut self) {
         self.child.kill().await.unwrap();

@@ -135,6 +135,7 @@ impl TestServer {
             projections: projections.clone(),
             runtime: runtime.clone(),
             prices: config.pricing.prices(),
+            config: Vec::new(),
             listen: address.ip(),
         };
         let shutdown = until(stopping);

@@ -185,6 +185,9 @@ pub(crate) struct ThreadsArguments {
     /// Rows at most [default: all]
     #[arg(long, value_name = "N", value_parser = rows, allow_negative_numbers = true)]
     pub(crate) limit: Option<usize>,
+    /// As it was when this position of the log was the last
+    #[arg(long, value_name = "POSITION", value_parser = moment, allow_negative_numbers = true)]
+    pub(crate) as_of_position: Option<u64>,
 }
 
 /// `remit runs`.

@@ -148,6 +148,7 @@ fn exit_of_export(error: &ExportError) -> Option<Exit> {
         ExportError::Io { .. }
         | ExportError::Read(_)
         | ExportError::LogDamaged(_)
+        | ExportError::Output { .. }
         | ExportError::BlobDamaged(_)
         | ExportError::Stopped
         | ExportError::Unwritable { .. }

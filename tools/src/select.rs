@@ -110,7 +110,7 @@ pub(crate) fn warn_of_abandoned<'a>(
 
 /// The whole id of a thread.
 pub(crate) async fn thread_id(source: &Source, wanted: &str) -> anyhow::Result<String> {
-    let threads = source.threads().await?;
+    let threads = source.threads(None).await?;
     let hint = format!("{} lists them", source.suggested("threads"));
     match pick(threads.iter().map(|thread| thread.thread_id.as_str()), wanted) {
         Picked::One(id) => Ok(id.to_owned()),

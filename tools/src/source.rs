@@ -97,11 +97,11 @@ impl Source {
         }
     }
 
-    /// All threads.
-    pub(crate) async fn threads(&self) -> anyhow::Result<Vec<Thread>> {
+    /// All threads, perhaps as they were when a position of the log was the last.
+    pub(crate) async fn threads(&self, as_of: Option<u64>) -> anyhow::Result<Vec<Thread>> {
         match self {
-            Self::Folder(folder) => folder.threads(),
-            Self::Server(server) => server.threads().await,
+            Self::Folder(folder) => folder.threads(as_of),
+            Self::Server(server) => server.threads(as_of).await,
         }
     }
 
@@ -112,7 +112,7 @@ impl Source {
             (Self::Server(server), Some(thread_id)) => server.runs(thread_id, None).await?,
             (Self::Folder(_) | Self::Server(_), None) => {
                 let mut all = Vec::new();
-                for thread in self.threads().await? {
+                for thread in self.threads(None).await? {
                     match self {
                         Self::Folder(folder) => all.extend(folder.runs(&thread.thread_id)?),
                         Self::Server(server) => all.extend(server.runs(&thread.thread_id, None).await?),

@@ -31,6 +31,7 @@ pub(crate) fn to_wire(entry: &LedgerEntry) -> wire::Delegation {
         started_at: entry.started_at.map(|at| at.to_string()),
         ended_at: entry.ended_at.map(|at| at.to_string()),
         delivered: entry.delivered,
+        first_seq: entry.first_seq,
     }
 }
 

@@ -33,11 +33,6 @@ pub(crate) fn to_wire(event: &RecordedEvent) -> Answer<EventRecord> {
     })
 }
 
-/// The records of several events.
-pub(crate) fn to_wire_all(events: &[RecordedEvent]) -> Answer<Vec<EventRecord>> {
-    events.iter().map(to_wire).collect()
-}
-
 /// The record as JSON text.
 pub(crate) fn to_text(event: &RecordedEvent) -> Answer<String> {
     serde_json::to_string(&to_wire(event)?).map_err(|error| unreadable(&error))

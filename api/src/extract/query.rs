@@ -1,6 +1,7 @@
 //! Query parameters.
 
 mod lists;
+mod moment;
 mod parameters;
 mod usage;
 
@@ -16,7 +17,11 @@ use projections::{InvalidPace, Pace};
 
 use self::parameters::Parameters;
 pub(crate) use self::{
-    lists::{CapsQuery, LastAnswersQuery, MessagePageQuery, MessagesQuery, PartQuery, ReceiptsQuery},
+    lists::{
+        CapsQuery, LastAnswersQuery, MessagePageQuery, MessagesQuery, PartQuery, ReceiptsQuery,
+        TaskReceiptsQuery,
+    },
+    moment::{AsOf, LogMoment, Moment},
     parameters::whole_number,
     usage::UsageParameters,
 };
@@ -66,10 +71,21 @@ pub(crate) struct EventsQuery {
     pub(crate) limit: usize,
     /// Exclusive.
     pub(crate) after: Seq,
+    /// Which moment.
+    pub(crate) moment: Moment,
 }
 
 impl FromQuery for EventsQuery {
-    const NAMES: &'static [&'static str] = &["event_types", "task_id", "limit", "after_seq"];
+    const NAMES: &'static [&'static str] = &[
+        "event_types",
+        "task_id",
+        "limit",
+        "after_seq",
+        "as_of",
+        "as_of_position",
+        "min_seq",
+        "min_position",
+    ];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         Ok(Self {
@@ -77,6 +93,7 @@ impl FromQuery for EventsQuery {
             task_id: parameters.id("task_id", ToolCallId::new)?,
             limit: events_limit(parameters)?,
             after: parameters.seq("after_seq")?.unwrap_or(Seq::ZERO),
+            moment: Moment::from_query(parameters)?,
         })
     }
 }
@@ -88,14 +105,17 @@ pub(crate) struct ParkedQuery {
     pub(crate) after: Position,
     /// Rows at most.
     pub(crate) limit: usize,
+    /// Which moment.
+    pub(crate) moment: LogMoment,
 }
 
 impl FromQuery for ParkedQuery {
-    const NAMES: &'static [&'static str] = &["after_position", "limit"];
+    const NAMES: &'static [&'static str] = &["after_position", "limit", "as_of_position", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         let after = parameters.number("after_position", 0..=u64::MAX)?.unwrap_or(0);
-        Ok(Self { after: Position::new(after), limit: events_limit(parameters)? })
+        let moment = LogMoment::from_query(parameters)?;
+        Ok(Self { after: Position::new(after), limit: events_limit(parameters)?, moment })
     }
 }
 
@@ -108,6 +128,8 @@ pub(crate) struct LogQuery {
     pub(crate) limit: usize,
     /// Which events.
     pub(crate) filter: LogFilter,
+    /// Which moment; a stream has none.
+    pub(crate) moment: LogMoment,
 }
 
 /// Where a reader of the whole log begins.
@@ -130,8 +152,16 @@ pub(crate) struct LogFilter {
 }
 
 impl FromQuery for LogQuery {
-    const NAMES: &'static [&'static str] =
-        &["after_position", "limit", "thread_id", "run_id", "task_id", "event_types"];
+    const NAMES: &'static [&'static str] = &[
+        "after_position",
+        "limit",
+        "thread_id",
+        "run_id",
+        "task_id",
+        "event_types",
+        "as_of_position",
+        "min_position",
+    ];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         let after = match parameters.text("after_position") {
@@ -147,7 +177,8 @@ impl FromQuery for LogQuery {
             task_id: parameters.id("task_id", ToolCallId::new)?,
             event_types: event_types(parameters),
         };
-        Ok(Self { after, limit: events_limit(parameters)?, filter })
+        let moment = LogMoment::from_query(parameters)?;
+        Ok(Self { after, limit: events_limit(parameters)?, filter, moment })
     }
 }
 
@@ -174,47 +205,38 @@ impl FromQuery for ReplayQuery {
 }
 
 fn events_limit(parameters: &Parameters) -> Answer<usize> {
+    Ok(optional_limit(parameters)?.unwrap_or(EVENTS_PAGE_DEFAULT as usize))
+}
+
+fn optional_limit(parameters: &Parameters) -> Answer<Option<usize>> {
     let range = u64::from(*EVENTS_PAGE_RANGE.start())..=u64::from(*EVENTS_PAGE_RANGE.end());
-    Ok(parameters.number("limit", range)?.unwrap_or(EVENTS_PAGE_DEFAULT.into()) as usize)
+    Ok(parameters.number("limit", range)?.map(|limit| limit as usize))
 }
 
-/// Which moment of a view is asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Moment {
-    /// The answer as it would have been given right after this event of the thread.
-    pub(crate) as_of: Option<Seq>,
-    /// An event of the thread that the answer must have taken in.
-    pub(crate) min_seq: Option<Seq>,
-    /// An event of the log that the answer must have taken in.
-    pub(crate) min_position: Option<Position>,
-}
-
-impl FromQuery for Moment {
-    const NAMES: &'static [&'static str] = &["as_of", "min_seq", "min_position"];
-
-    fn from_query(parameters: &Parameters) -> Answer<Self> {
-        Ok(Self {
-            as_of: parameters.seq("as_of")?,
-            min_seq: parameters.seq("min_seq")?,
-            min_position: min_position(parameters)?,
-        })
-    }
-}
-
-/// The ledger of a thread, or of one run.
+/// The ledger of a thread, or of one run, or a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DelegationsQuery {
     /// The run; `None` means all.
     pub(crate) run_id: Option<RunId>,
+    /// Rows at most; `None` means all.
+    pub(crate) limit: Option<usize>,
+    /// Exclusive: the `first_seq` of the last row that the reader has.
+    pub(crate) after: Seq,
     /// Which moment.
     pub(crate) moment: Moment,
 }
 
 impl FromQuery for DelegationsQuery {
-    const NAMES: &'static [&'static str] = &["run_id", "as_of", "min_seq", "min_position"];
+    const NAMES: &'static [&'static str] =
+        &["run_id", "limit", "after_seq", "as_of", "as_of_position", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
-        Ok(Self { run_id: parameters.id("run_id", RunId::new)?, moment: Moment::from_query(parameters)? })
+        Ok(Self {
+            run_id: parameters.id("run_id", RunId::new)?,
+            limit: optional_limit(parameters)?,
+            after: parameters.seq("after_seq")?.unwrap_or(Seq::ZERO),
+            moment: Moment::from_query(parameters)?,
+        })
     }
 }
 
@@ -225,18 +247,18 @@ pub(crate) struct PageQuery {
     pub(crate) limit: usize,
     /// Exclusive: the id of the last row that the reader has.
     pub(crate) after: Option<String>,
-    /// An event of the log that the answer must have taken in.
-    pub(crate) min_position: Option<Position>,
+    /// Which moment.
+    pub(crate) moment: LogMoment,
 }
 
 impl FromQuery for PageQuery {
-    const NAMES: &'static [&'static str] = &["limit", "after", "min_position"];
+    const NAMES: &'static [&'static str] = &["limit", "after", "as_of_position", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         Ok(Self {
             limit: list_limit(parameters)?,
             after: parameters.text("after").map(str::to_owned),
-            min_position: min_position(parameters)?,
+            moment: LogMoment::from_query(parameters)?,
         })
     }
 }
@@ -253,16 +275,13 @@ pub(crate) struct RunsQuery {
 }
 
 impl FromQuery for RunsQuery {
-    const NAMES: &'static [&'static str] = &["limit", "before_seq", "as_of", "min_seq", "min_position"];
+    const NAMES: &'static [&'static str] =
+        &["limit", "before_seq", "as_of", "as_of_position", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         let (limit, before) = (list_limit(parameters)?, parameters.seq("before_seq")?);
         Ok(Self { limit, before, moment: Moment::from_query(parameters)? })
     }
-}
-
-fn min_position(parameters: &Parameters) -> Answer<Option<Position>> {
-    Ok(parameters.number("min_position", 1..=u64::MAX)?.map(Position::new))
 }
 
 fn list_limit(parameters: &Parameters) -> Answer<usize> {

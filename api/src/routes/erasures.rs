@@ -15,12 +15,13 @@ use contracts::wire::{
     problem::ProblemCode,
 };
 use domain::ids::ErasureId;
+use eventlog::Position;
 use runtime::Erasing;
 
 use crate::{
     convert,
     error::{Answer, ApiError},
-    extract::{ErasurePath, JsonBody, PageQuery, Path, Query, RunPath, ThreadPath},
+    extract::{ErasurePath, JsonBody, LogMoment, PageQuery, Path, Query, RunPath, ThreadPath},
     paths,
     state::Server,
 };
@@ -84,19 +85,20 @@ fn status(state: ErasureState) -> StatusCode {
 /// In the order in which they were asked for; `after` is the last `erasure_id` of the page before.
 async fn list(
     State(server): State<Server>,
-    Query(PageQuery { limit, after, min_position }): Query<PageQuery>,
+    Query(PageQuery { limit, after, moment }): Query<PageQuery>,
 ) -> Answer<Json<Page<Erasure>>> {
-    server.reach_position(min_position.unwrap_or(eventlog::Position::ZERO)).await?;
+    let as_of = server.log_then(moment).await?;
     let after = after.as_deref().map(str::parse::<ErasureId>).transpose()?;
-    server.read(move |server| server.erasure_page(after, limit)).await.map(Json)
+    server.read(move |server| server.erasure_page(after, limit, as_of)).await.map(Json)
 }
 
 async fn one(
     State(server): State<Server>,
     Path(ErasurePath { erasure_id }): Path<ErasurePath>,
-    _: Query<()>,
+    Query(moment): Query<LogMoment>,
 ) -> Answer<Json<Erasure>> {
-    server.read(move |server| server.erasure(erasure_id)).await.map(Json)
+    let as_of = server.log_then(moment).await?;
+    server.read(move |server| server.erasure(erasure_id, as_of)).await.map(Json)
 }
 
 impl Server {
@@ -138,13 +140,19 @@ impl Server {
         ids.iter().map(found).map(|found| found.map(convert::erasure::to_wire)).collect()
     }
 
-    fn erasure(&self, erasure_id: ErasureId) -> Answer<Erasure> {
-        let found = self.runtime.erasure(erasure_id).map_err(runtime::EraseError::from)?;
+    fn erasure(&self, erasure_id: ErasureId, as_of: Option<Position>) -> Answer<Erasure> {
+        let all = self.runtime.erasures_as_of(as_of).map_err(runtime::EraseError::from)?;
+        let found = all.into_iter().find(|erasure| erasure.erasure_id == erasure_id);
         found.map(convert::erasure::to_wire).ok_or_else(|| no_erasure(erasure_id))
     }
 
-    fn erasure_page(&self, after: Option<ErasureId>, limit: usize) -> Answer<Page<Erasure>> {
-        let mut erasures = self.runtime.erasures().map_err(runtime::EraseError::from)?;
+    fn erasure_page(
+        &self,
+        after: Option<ErasureId>,
+        limit: usize,
+        as_of: Option<Position>,
+    ) -> Answer<Page<Erasure>> {
+        let mut erasures = self.runtime.erasures_as_of(as_of).map_err(runtime::EraseError::from)?;
         if let Some(after) = after {
             let last = erasures.iter().position(|erasure| erasure.erasure_id == after);
             drop(erasures.drain(..=last.ok_or_else(|| no_erasure(after))?));

@@ -1,16 +1,15 @@
 //! Pages of events (facts §8): bare arrays, ascending. What does not exist has no events.
 
-use axum::{Json, Router, extract::State, routing::get};
-use contracts::wire::event::EventRecord;
+use axum::{Router, extract::State, response::Response, routing::get};
 use domain::ids::{DelegationId, RunId, ThreadId, ToolCallId};
 use eventlog::EventFilter;
-use projections::{EventQuery, event_page};
+use projections::{EventPieces, EventQuery};
 
 use crate::{
-    convert,
     error::Answer,
     extract::{EventsQuery, Path, Query, RunPath, ThreadPath},
     paths,
+    record_stream::Records,
     state::Server,
 };
 
@@ -24,16 +23,16 @@ async fn of_run(
     State(server): State<Server>,
     Path(RunPath { thread_id, run_id }): Path<RunPath>,
     Query(query): Query<EventsQuery>,
-) -> Answer<Json<Vec<EventRecord>>> {
-    server.read(move |server| server.events(&thread_id, Some(&run_id), &query)).await.map(Json)
+) -> Answer<Response> {
+    server.events(thread_id, Some(run_id), query).await
 }
 
 async fn of_thread(
     State(server): State<Server>,
     Path(ThreadPath { thread_id }): Path<ThreadPath>,
     Query(query): Query<EventsQuery>,
-) -> Answer<Json<Vec<EventRecord>>> {
-    server.read(move |server| server.events(&thread_id, None, &query)).await.map(Json)
+) -> Answer<Response> {
+    server.events(thread_id, None, query).await
 }
 
 /// Which delegation's events are wanted.
@@ -44,38 +43,44 @@ enum OfTask {
 }
 
 impl Server {
-    fn events(
+    async fn events(
         &self,
-        thread_id: &ThreadId,
-        run_id: Option<&RunId>,
-        query: &EventsQuery,
-    ) -> Answer<Vec<EventRecord>> {
-        let whole = EventQuery {
-            thread_id: thread_id.clone(),
-            run_id: run_id.cloned(),
-            filter: EventFilter { event_types: query.event_types.clone(), ..EventFilter::default() },
-            after: query.after,
-            limit: query.limit,
-        };
-        let Some(task_id) = &query.task_id else {
-            return convert::event::to_wire_all(&event_page(&self.log, &whole)?);
-        };
-        let mut page = Vec::new();
-        for task in domain::task_ref::meanings(task_id, OfTask::Ours, OfTask::Theirs) {
-            page = event_page(&self.log, &of_task(&whole, task))?;
-            if !page.is_empty() {
+        thread_id: ThreadId,
+        run_id: Option<RunId>,
+        query: EventsQuery,
+    ) -> Answer<Response> {
+        let as_of = self.log_at(&thread_id, query.moment).await?;
+        let EventsQuery { event_types, task_id, limit, after, moment: _ } = query;
+        let filter = EventFilter { event_types, ..EventFilter::default() };
+        let whole = EventQuery { thread_id, run_id, filter, after, as_of, limit };
+        self.send(move |server| server.event_records(&whole, task_id.as_ref())).await
+    }
+
+    /// The first meaning of a task's name under which there are events counts.
+    fn event_records(&self, whole: &EventQuery, task_id: Option<&ToolCallId>) -> Answer<Records> {
+        let mut first = Vec::new();
+        let mut rest = EventPieces::new(&self.log, whole.clone());
+        for task in domain::task_ref::wanted(task_id, OfTask::Ours, OfTask::Theirs) {
+            rest = EventPieces::new(&self.log, of_task(whole, task));
+            first = rest.next_piece()?;
+            if !first.is_empty() {
                 break;
             }
         }
-        convert::event::to_wire_all(&page)
+        let mut first = Some(first).filter(|first| !first.is_empty());
+        Ok(Records::array(Box::new(move || match first.take() {
+            Some(first) => Ok(first),
+            None => Ok(rest.next_piece()?),
+        })))
     }
 }
 
-fn of_task(whole: &EventQuery, task: OfTask) -> EventQuery {
+fn of_task(whole: &EventQuery, task: Option<OfTask>) -> EventQuery {
     let mut query = whole.clone();
     match task {
-        OfTask::Ours(delegation_id) => query.filter.delegation_id = Some(delegation_id),
-        OfTask::Theirs(task_id) => query.filter.task_id = Some(task_id),
+        Some(OfTask::Ours(delegation_id)) => query.filter.delegation_id = Some(delegation_id),
+        Some(OfTask::Theirs(task_id)) => query.filter.task_id = Some(task_id),
+        None => {}
     }
     query
 }

@@ -59,7 +59,7 @@ fn order(body: CreateExport) -> Answer<ExportOrder> {
     let name = body.name.map(BackupName::new).transpose().map_err(invalid)?;
     let filter = body.filter.map(serde_json::from_value::<Filter>).transpose();
     let filter = filter.map_err(|_| ApiError::invalid("filter", FILTER_RULE))?;
-    Ok(ExportOrder { name, filter: filter.unwrap_or_default() })
+    Ok(ExportOrder { name, filter: filter.unwrap_or_default(), with_blobs: body.with_blobs })
 }
 
 /// The last exports that this process was asked for, the oldest first.

@@ -22,7 +22,7 @@ use runtime::ManageOrder;
 use crate::{
     convert,
     error::{Answer, ApiError},
-    extract::{JsonBody, OptionalJsonBody, PageQuery, Path, Query, SubagentPath},
+    extract::{JsonBody, LogMoment, OptionalJsonBody, PageQuery, Path, Query, SubagentPath},
     paths,
     state::Server,
 };
@@ -40,10 +40,10 @@ pub(crate) fn routes() -> Router<Server> {
 /// By name; `after` is the last name of the page before.
 async fn list(
     State(server): State<Server>,
-    Query(PageQuery { limit, after, min_position }): Query<PageQuery>,
+    Query(PageQuery { limit, after, moment }): Query<PageQuery>,
 ) -> Answer<Json<Page<ManagedSubagent>>> {
-    server.reach_position(min_position.unwrap_or(eventlog::Position::ZERO)).await?;
-    let mut data = server.runtime.managed_definitions().await?;
+    let as_of = server.log_then(moment).await?;
+    let mut data = server.runtime.managed_definitions(as_of).await?;
     data.retain(|one| after.as_deref().is_none_or(|after| one.kept.name.as_str() > after));
     Ok(Json(page(data.into_iter().map(convert::managed::to_wire).collect(), limit)))
 }
@@ -63,9 +63,10 @@ async fn create(
 async fn one(
     State(server): State<Server>,
     Path(SubagentPath { name }): Path<SubagentPath>,
-    _: Query<()>,
+    Query(moment): Query<LogMoment>,
 ) -> Answer<Json<ManagedSubagent>> {
-    let found = server.runtime.managed_definition(&name).await?;
+    let as_of = server.log_then(moment).await?;
+    let found = server.runtime.managed_definition(&name, as_of).await?;
     found.map(convert::managed::to_wire).map(Json).ok_or_else(|| unknown(&name))
 }
 
@@ -123,15 +124,15 @@ async fn delete(
 async fn history(
     State(server): State<Server>,
     Path(SubagentPath { name }): Path<SubagentPath>,
-    Query(PageQuery { limit, after, min_position }): Query<PageQuery>,
+    Query(PageQuery { limit, after, moment }): Query<PageQuery>,
 ) -> Answer<Json<Page<ManagedVersion>>> {
-    server.reach_position(min_position.unwrap_or(eventlog::Position::ZERO)).await?;
+    let as_of = server.log_then(moment).await?;
     let after = match after.as_deref().map(str::parse::<u64>) {
         None => 0,
         Some(Ok(version)) => version,
         Some(Err(_)) => return Err(ApiError::invalid("after", "a version: a whole number")),
     };
-    let mut versions = server.runtime.definition_history(&name).await?;
+    let mut versions = server.runtime.definition_history(&name, as_of).await?;
     if versions.is_empty() {
         return Err(unknown(&name));
     }

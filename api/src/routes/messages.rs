@@ -2,21 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use axum::{Json, Router, extract::State, routing::get};
-use contracts::wire::{
-    event::EventRecord,
-    message::{MessageCount, MessagePage},
-    page::Page,
-};
+use axum::{Json, Router, extract::State, response::Response, routing::get};
+use contracts::wire::message::MessageCount;
 use domain::ids::{RunId, ThreadId};
-use eventlog::{Seq, StreamId};
 use projections::{Feed, FeedQuery};
 
 use crate::{
-    convert,
     error::Answer,
     extract::{LastAnswersQuery, MessagePageQuery, MessagesQuery, Moment, Path, Query, RunPath, ThreadPath},
     paths,
+    record_stream::{Pieces, Records},
     state::Server,
 };
 
@@ -34,17 +29,18 @@ async fn list(
     State(server): State<Server>,
     Path(ThreadPath { thread_id }): Path<ThreadPath>,
     Query(query): Query<MessagesQuery>,
-) -> Answer<Json<Vec<EventRecord>>> {
-    server.feed(thread_id, Feed::Whole, query).await.map(|(messages, _)| Json(messages))
+) -> Answer<Response> {
+    server.feed(thread_id, Feed::Whole, query, |pieces, _| Records::array(pieces)).await
 }
 
 async fn of_run(
     State(server): State<Server>,
     Path(RunPath { thread_id, run_id }): Path<RunPath>,
     Query(query): Query<MessagesQuery>,
-) -> Answer<Json<Page<EventRecord>>> {
-    let (data, has_more) = server.feed(thread_id, Feed::OfRun(run_id), query).await?;
-    Ok(Json(Page { data, has_more, next_before_seq: None }))
+) -> Answer<Response> {
+    let page =
+        |pieces, has_more| Records::page(pieces, Box::new(move |_| format!("],\"has_more\":{has_more}}}")));
+    server.feed(thread_id, Feed::OfRun(run_id), query, page).await
 }
 
 /// What readers are shown, from the end backward.
@@ -52,11 +48,16 @@ async fn page(
     State(server): State<Server>,
     Path(ThreadPath { thread_id }): Path<ThreadPath>,
     Query(MessagePageQuery { limit, before, moment }): Query<MessagePageQuery>,
-) -> Answer<Json<MessagePage>> {
+) -> Answer<Response> {
     let query = MessagesQuery { limit, before, after: None, moment };
-    let (data, has_more) = server.feed(thread_id, Feed::Visible, query).await?;
-    let next_before_seq = data.first().filter(|_| has_more).map(|message| message.seq);
-    Ok(Json(MessagePage { data, has_more, next_before_seq }))
+    let page = |pieces, has_more| {
+        let closing = move |first: Option<u64>| {
+            let next = first.filter(|_| has_more).map_or("null".to_owned(), |seq| seq.to_string());
+            format!("],\"has_more\":{has_more},\"next_before_seq\":{next}}}")
+        };
+        Records::page(pieces, Box::new(closing))
+    };
+    server.feed(thread_id, Feed::Visible, query, page).await
 }
 
 async fn count(
@@ -81,24 +82,22 @@ async fn last_answers(
 }
 
 impl Server {
+    /// Sends a page of a feed; `records` writes what stands around the messages, and whether there are more.
     async fn feed(
         &self,
         thread_id: ThreadId,
         feed: Feed,
         query: MessagesQuery,
-    ) -> Answer<(Vec<EventRecord>, bool)> {
+        records: impl FnOnce(Pieces, bool) -> Records + Send + 'static,
+    ) -> Answer<Response> {
         let as_of = self.feed_at(&thread_id, query.moment).await?;
         let MessagesQuery { limit, before, after, moment: _ } = query;
         let query = FeedQuery { thread_id, feed, before, after, as_of, limit };
-        self.read(move |server| {
-            let page = server.projections.messages(&query)?;
-            Ok((convert::event::to_wire_all(&page.messages)?, page.has_more))
+        self.send(move |server| {
+            let mut pieces = server.projections.message_pieces(&query)?;
+            let has_more = pieces.has_more();
+            Ok(records(Box::new(move || Ok(pieces.next_piece()?)), has_more))
         })
         .await
-    }
-
-    async fn feed_at(&self, thread_id: &ThreadId, moment: Moment) -> Answer<Option<Seq>> {
-        let tail = self.log.stream_tail(&StreamId::Thread(thread_id.clone()))?;
-        self.list_at(thread_id, tail.unwrap_or(Seq::ZERO), moment).await
     }
 }

@@ -1,6 +1,6 @@
 //! Where the views stand, and making them again.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 
 use axum::{
     Json, Router,
@@ -57,9 +57,10 @@ async fn rebuild_one(
 async fn parked(
     State(server): State<Server>,
     Path(ViewPath { name }): Path<ViewPath>,
-    Query(ParkedQuery { after, limit }): Query<ParkedQuery>,
+    Query(ParkedQuery { after, limit, moment }): Query<ParkedQuery>,
 ) -> Answer<Json<Page<ParkedEvent>>> {
-    server.read(move |server| server.parked(&name, after, limit)).await.map(Json)
+    let last = server.views_then(moment).await?.unwrap_or(Position::new(u64::MAX));
+    server.read(move |server| server.parked(&name, after..=last, limit)).await.map(Json)
 }
 
 impl Server {
@@ -90,12 +91,14 @@ impl Server {
         Ok((StatusCode::ACCEPTED, Json(begun)))
     }
 
-    fn parked(&self, view: &str, after: Position, limit: usize) -> Answer<Page<ParkedEvent>> {
+    /// Those after the one position, and up to the other.
+    fn parked(&self, view: &str, part: RangeInclusive<Position>, limit: usize) -> Answer<Page<ParkedEvent>> {
         if !self.projections.names().contains(&view) {
             let error = RebuildError::UnknownView { name: view.to_owned(), known: self.projections.names() };
             return Err(refused(&error));
         }
-        let mut parked = self.projections.parked(view, after, limit.saturating_add(1))?;
+        let mut parked = self.projections.parked(view, *part.start(), limit.saturating_add(1))?;
+        parked.retain(|event| event.position <= *part.end());
         let has_more = parked.len() > limit;
         parked.truncate(limit);
         let data = parked.into_iter().map(convert::health::parked_to_wire).collect();

@@ -25,7 +25,7 @@ async fn list(
     Path(ThreadPath { thread_id }): Path<ThreadPath>,
     Query(query): Query<ReceiptsQuery>,
 ) -> Answer<Json<Page<OwnedReceipt>>> {
-    let as_of = server.list_at(&thread_id, server.tail(&thread_id)?, query.part.moment).await?;
+    let as_of = server.list_at(&thread_id, query.part.moment).await?;
     server.read(move |server| server.receipts(&thread_id, &query, as_of)).await.map(Json)
 }
 

@@ -2,6 +2,7 @@
 
 use axum::{Json, Router, extract::State, routing::get};
 use contracts::wire::subagent::Subagent;
+use eventlog::Seq;
 use projections::{RunDefinition, definitions_of_run};
 
 use crate::{
@@ -30,13 +31,13 @@ async fn of_run(
     Query(moment): Query<Moment>,
 ) -> Answer<Json<Vec<Subagent>>> {
     // It is read from the log, which is never behind.
-    server.reached(&path.thread_id, moment).await?;
-    server.read(move |server| server.subagents_of(&path, moment)).await.map(Json)
+    let as_of = server.reached(&path.thread_id, moment).await?;
+    server.read(move |server| server.subagents_of(&path, as_of)).await.map(Json)
 }
 
 impl Server {
-    fn subagents_of(&self, path: &RunPath, moment: Moment) -> Answer<Vec<Subagent>> {
-        let found = definitions_of_run(&self.log, &path.thread_id, &path.run_id, moment.as_of)?;
+    fn subagents_of(&self, path: &RunPath, as_of: Option<Seq>) -> Answer<Vec<Subagent>> {
+        let found = definitions_of_run(&self.log, &path.thread_id, &path.run_id, as_of)?;
         let types = found.ok_or_else(|| ApiError::no_run(&path.run_id))?;
         let to_wire = |one: RunDefinition| convert::subagent::to_wire(one.resolved, one.is_allowed);
         Ok(types.into_iter().map(to_wire).collect())

@@ -14,7 +14,7 @@ use runtime::CancelError;
 use crate::{
     convert,
     error::{Answer, ApiError},
-    extract::{Moment, Path, Query, RunPath, TaskPath},
+    extract::{Moment, Path, Query, RunPath, TaskPath, TaskReceiptsQuery},
     paths,
     reads::At,
     state::Server,
@@ -47,13 +47,16 @@ async fn card(
     server.card_of(path, moment).await.map(Json)
 }
 
+/// A bare array in the order of recording, whole unless a limit is asked for.
 async fn receipts(
     State(server): State<Server>,
     Path(path): Path<TaskPath>,
-    Query(moment): Query<Moment>,
+    Query(TaskReceiptsQuery { limit, after, moment }): Query<TaskReceiptsQuery>,
 ) -> Answer<Json<Vec<Receipt>>> {
-    let card = server.card_of(path, moment).await?;
-    Ok(Json(card.receipts))
+    let mut receipts = server.card_of(path, moment).await?.receipts;
+    receipts.retain(|receipt| receipt.seq > after.get());
+    receipts.truncate(limit.unwrap_or(usize::MAX));
+    Ok(Json(receipts))
 }
 
 /// Answers 202. The subagent ends as soon as it can; its run goes on.

@@ -49,14 +49,14 @@ async fn one(
     server.read(read).await.map(Json)
 }
 
+/// By id; `after` is the last id of the page before.
 async fn list(
     State(server): State<Server>,
-    Query(PageQuery { limit, after, min_position }): Query<PageQuery>,
+    Query(PageQuery { limit, after, moment }): Query<PageQuery>,
 ) -> Answer<Json<Page<Thread>>> {
     let after = after.map(ThreadId::new).transpose()?;
-    server.reach_position(min_position.unwrap_or(Position::ZERO)).await?;
-    server.views_now().await?;
-    server.read(move |server| server.thread_page(after.as_ref(), limit)).await.map(Json)
+    let as_of = server.views_then(moment).await?;
+    server.read(move |server| server.thread_page(after.as_ref(), limit, as_of)).await.map(Json)
 }
 
 /// The folder of the host that is a workspace is for people at the host alone.
@@ -74,20 +74,45 @@ impl Server {
 
     fn thread_then(&self, thread_id: &ThreadId, seq: Seq) -> Answer<Thread> {
         let row = as_of::thread_as_of(&self.projections, thread_id, seq)?;
-        let row = row.ok_or_else(|| ApiError::no_thread(thread_id))?;
+        self.with_status_then(row.ok_or_else(|| ApiError::no_thread(thread_id))?, seq)
+    }
+
+    fn with_status_then(&self, row: ThreadRow, seq: Seq) -> Answer<Thread> {
         let newest_run = match &row.last_run_id {
-            Some(run_id) => as_of::run_as_of(&self.projections, thread_id, run_id, seq)?,
+            Some(run_id) => as_of::run_as_of(&self.projections, &row.thread_id, run_id, seq)?,
             None => None,
         };
         Ok(convert::thread::to_wire(row, newest_run.map(|run| run.status)))
     }
 
-    fn thread_page(&self, after: Option<&ThreadId>, limit: usize) -> Answer<Page<Thread>> {
-        let mut rows = self.projections.threads(after, limit + 1)?;
-        let has_more = rows.len() > limit;
-        rows.truncate(limit);
-        let data = rows.into_iter().map(|row| self.with_status(row)).collect::<Answer<_>>()?;
+    fn thread_page(
+        &self,
+        after: Option<&ThreadId>,
+        limit: usize,
+        as_of: Option<Position>,
+    ) -> Answer<Page<Thread>> {
+        let mut data = match as_of {
+            None => self.threads_now(after, limit + 1)?,
+            Some(position) => self.threads_then(position, after, limit + 1)?,
+        };
+        let has_more = data.len() > limit;
+        data.truncate(limit);
         Ok(Page { data, has_more, next_before_seq: None })
+    }
+
+    fn threads_now(&self, after: Option<&ThreadId>, limit: usize) -> Answer<Vec<Thread>> {
+        let rows = self.projections.threads(after, limit)?;
+        rows.into_iter().map(|row| self.with_status(row)).collect()
+    }
+
+    fn threads_then(
+        &self,
+        position: Position,
+        after: Option<&ThreadId>,
+        limit: usize,
+    ) -> Answer<Vec<Thread>> {
+        let rows = as_of::threads_as_of(&self.projections, position, after, limit)?;
+        rows.into_iter().map(|(row, seq)| self.with_status_then(row, seq)).collect()
     }
 
     fn with_status(&self, row: ThreadRow) -> Answer<Thread> {

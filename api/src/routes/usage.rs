@@ -3,12 +3,12 @@
 use axum::{Json, Router, extract::State, routing::get};
 use contracts::wire::usage_report::UsageReport;
 use eventlog::Position;
-use projections::usage_as_of;
+use projections::{usage_as_of, usage_at};
 
 use crate::{
     convert::usage_report::{self, Part},
     error::Answer,
-    extract::{Query, UsageParameters},
+    extract::{LogMoment, Moment, Query, UsageParameters},
     paths,
     reads::At,
     state::Server,
@@ -23,24 +23,34 @@ async fn usage(
     State(server): State<Server>,
     Query(parameters): Query<UsageParameters>,
 ) -> Answer<Json<UsageReport>> {
-    let at = match &parameters.query.thread_id {
-        Some(thread_id) => server.at(thread_id, parameters.moment).await?,
+    let Moment { min_position, .. } = parameters.moment;
+    let when = match &parameters.query.thread_id {
+        Some(thread_id) => When::OfThread(server.at(thread_id, parameters.moment).await?),
         None => {
-            server.reach_position(parameters.moment.min_position.unwrap_or(Position::ZERO)).await?;
-            server.views_now().await.map(|()| At::Now)?
+            let moment = LogMoment { as_of: parameters.moment.then(), min_position };
+            server.views_then(moment).await?.map_or(When::OfThread(At::Now), When::OfAll)
         }
     };
-    server.read(move |server| server.usage_at(&parameters, at)).await.map(Json)
+    server.read(move |server| server.usage_when(&parameters, when)).await.map(Json)
+}
+
+/// Which moment answers.
+enum When {
+    /// Now, or a moment of the one thread.
+    OfThread(At),
+    /// A moment of all threads.
+    OfAll(Position),
 }
 
 impl Server {
-    fn usage_at(&self, parameters: &UsageParameters, at: At) -> Answer<UsageReport> {
+    fn usage_when(&self, parameters: &UsageParameters, when: When) -> Answer<UsageReport> {
         let UsageParameters { query, limit, after, moment: _ } = parameters;
-        let report = match (at, &query.thread_id) {
-            (At::Then(seq), Some(thread_id)) => {
+        let report = match (when, &query.thread_id) {
+            (When::OfThread(At::Then(seq)), Some(thread_id)) => {
                 usage_as_of(&self.projections, thread_id, seq, query, &self.prices)?
             }
-            (At::Then(_) | At::Now, _) => self.projections.usage(query, &self.prices)?,
+            (When::OfAll(position), _) => usage_at(&self.projections, position, query, &self.prices)?,
+            (When::OfThread(At::Then(_) | At::Now), _) => self.projections.usage(query, &self.prices)?,
         };
         let part = Part { after: after.clone(), limit: *limit };
         Ok(usage_report::to_wire(report, &query.group_by, &self.prices, &part))

@@ -15,7 +15,7 @@ use super::{
 use crate::{on_disconnect::CancelOnDrop, shutdown::Shutdown};
 
 /// How long a stream may be silent: proxies close idle connections after 30 to 60 seconds.
-pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
+pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// What a stream needs besides its feed.
 pub(crate) struct Opening {

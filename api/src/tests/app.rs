@@ -12,7 +12,7 @@ use eventlog::EventLog;
 use projections::Projections;
 use runtime::{
     Runtime, RuntimeParts, SystemClock, SystemIds,
-    config::Config,
+    config::{Config, Entry, Provenance},
     models::{Models, OfflineModel},
 };
 use serde_json::{Value, json};
@@ -148,8 +148,19 @@ impl App {
         .unwrap();
         let projections = Projections::in_memory(log.clone()).unwrap();
         let listen = "127.0.0.1".parse().unwrap();
-        let server =
-            Server::new(ApiState { log: log.clone(), projections, runtime, prices: prices(), listen });
+        let config = vec![Entry {
+            key: "subagents.max_total_per_run".to_owned(),
+            value: json!(6),
+            provenance: Provenance::Env { name: "REMIT__SUBAGENTS__MAX_TOTAL_PER_RUN".to_owned() },
+        }];
+        let server = Server::new(ApiState {
+            log: log.clone(),
+            projections,
+            runtime,
+            prices: prices(),
+            config,
+            listen,
+        });
         Self { log, router: router::routes(&server), server, _folder: folder }
     }
 

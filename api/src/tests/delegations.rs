@@ -1,6 +1,8 @@
+use domain::ids::ToolCallId;
 use serde_json::{Value, json};
 
 use super::app::App;
+use crate::testing::{append, run_event};
 
 #[tokio::test]
 async fn the_ledger_and_the_card_tell_of_one_delegation() {
@@ -71,4 +73,73 @@ async fn what_was_never_delegated_has_no_card() {
     app.get(&other_run).await.check_problem(404, "not_found", "Task");
     let long = format!("/api/threads/t/runs/{run_id}/tasks/{}/card", "x".repeat(257));
     app.get(&long).await.check_problem(422, "invalid", "invalid task_id");
+}
+
+/// A lead's request for a delegation, and its receipts.
+async fn delegated(app: &App, number: u64) {
+    let golden = |event_type: &str| {
+        let path = format!("{}/../contracts/events/{event_type}.v1.json", env!("CARGO_MANIFEST_DIR"));
+        serde_json::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).unwrap()["content"].clone()
+    };
+    let mut events = Vec::new();
+    for (event_type, count) in [("delegation.requested", 1), ("subagent.start", 1), ("subagent.receipt", 3)] {
+        for _ in 0..count {
+            let run_id = if number.is_multiple_of(2) { "even" } else { "odd" };
+            let mut event = run_event(run_id, event_type, &golden(event_type).to_string());
+            event.scope.task_id = Some(ToolCallId::new("call_7Qk2").unwrap());
+            event.scope.delegation_id =
+                Some(format!("0198f000-0000-7000-8000-0000000001{number:02}").parse().unwrap());
+            events.push(event);
+        }
+    }
+    append(&app.log, "t", events).await;
+}
+
+fn numbers(rows: &Value, name: &str) -> Vec<u64> {
+    rows.as_array()
+        .unwrap_or_else(|| panic!("{rows}"))
+        .iter()
+        .map(|row| row[name].as_u64().unwrap())
+        .collect()
+}
+
+// Field report 42: the ledger of a long thread is no exception.
+#[tokio::test]
+async fn the_ledger_and_receipts_of_a_task_are_paged() {
+    let app = App::new();
+    for number in 0..12 {
+        delegated(&app, number).await;
+    }
+    let task = "/api/threads/t/runs/odd/tasks/0198f000-0000-7000-8000-000000000101/receipts";
+    for (path, cursor, count) in [
+        ("/api/threads/t/delegations?", "first_seq", 12),
+        ("/api/threads/t/delegations?run_id=even&", "first_seq", 6),
+        ("/api/threads/t/delegations?as_of=31&", "first_seq", 7),
+        ("/api/threads/t/delegations?as_of=30&run_id=odd&", "first_seq", 3),
+        (&format!("{task}?"), "seq", 3),
+        (&format!("{task}?as_of=9&"), "seq", 2),
+    ] {
+        let whole = app.get(path.trim_end_matches(['?', '&'])).await.json();
+        assert_eq!(whole.as_array().unwrap().len(), count, "{path}: {whole}");
+        for limit in [1, 2, 5, 7, 2_000] {
+            let (mut seen, mut after) = (Vec::new(), String::new());
+            loop {
+                let page = app.get(&format!("{path}limit={limit}{after}")).await.json();
+                let rows = page.as_array().unwrap();
+                assert!(rows.len() <= limit);
+                seen.extend(rows.iter().cloned());
+                let Some(last) = rows.last().filter(|_| rows.len() == limit) else { break };
+                after = format!("&after_seq={}", last[cursor]);
+            }
+            assert_eq!(json!(seen), whole, "{path} by {limit}");
+        }
+        assert!(numbers(&whole, cursor).is_sorted(), "{whole}");
+        for bad in ["limit=0", "limit=2001", "after_seq=0", "before_seq=1"] {
+            app.get(&format!("{path}{bad}")).await.check_problem(
+                422,
+                "invalid",
+                bad.split('=').next().unwrap(),
+            );
+        }
+    }
 }

@@ -1,9 +1,12 @@
+use std::sync::Arc;
+
 use axum::http::{StatusCode, header};
+use domain::event::RunStatus;
+use eventlog::{EventLog, Options};
 use serde_json::{Value, json};
 
 use super::app::{App, saying};
 use crate::testing::{append, run_event, run_status};
-use domain::event::RunStatus;
 
 #[tokio::test]
 async fn a_run_is_started_waited_for_and_looked_at() {
@@ -95,6 +98,56 @@ async fn pages_of_runs_are_newest_first_and_give_each_once() {
     assert_eq!(app.get(&format!("{next}&as_of={tail}")).await.json(), rest);
     app.get(&format!("{next}&as_of=1000000")).await.check_problem(409, "stale", "not yet at 1000000");
     app.get("/api/threads/nowhere/runs").await.check_problem(404, "not_found", "Thread nowhere");
+}
+
+/// All pages of a list, by the field that names its rows.
+async fn all_pages(app: &App, path: &str, name: &str, next: impl Fn(&Value) -> String) -> Vec<String> {
+    let (mut seen, mut cursor) = (Vec::new(), String::new());
+    loop {
+        let page = app.get(&format!("{path}{cursor}")).await.json();
+        let rows = page["data"].as_array().unwrap_or_else(|| panic!("{page}"));
+        seen.extend(rows.iter().map(|row| row[name].as_str().unwrap().to_owned()));
+        if page["has_more"] == false {
+            return seen;
+        }
+        cursor = next(&page);
+    }
+}
+
+// Field report 42: nothing is cut in silence, and a cursor is no time.
+#[tokio::test]
+async fn two_hundred_and_fifty_runs_of_one_moment_are_listed_each_once() {
+    let golden = format!("{}/../contracts/events/run.start.v1.json", env!("CARGO_MANIFEST_DIR"));
+    let golden: Value = serde_json::from_str(&std::fs::read_to_string(golden).unwrap()).unwrap();
+    let time: jiff::Timestamp = "2026-01-01T00:00:00Z".parse().unwrap();
+    let app = App::on(EventLog::in_memory(Options::new(Arc::new(move || time))));
+    let mut expected = Vec::new();
+    for number in 0..250 {
+        let (run_id, mut settings) = (format!("run-{number}"), golden["content"].clone());
+        settings["run_id"] = json!(run_id);
+        append(&app.log, "t", vec![run_event(&run_id, "run.start", &settings.to_string())]).await;
+        let of_thread = run_event(&run_id, "x", "1");
+        append(&app.log, &format!("t{number:03}"), vec![of_thread]).await;
+        expected.insert(0, run_id);
+    }
+    app.server.projections.catch_up().unwrap();
+    for limit in ["", "limit=1&", "limit=7&", "limit=50&", "limit=125&", "limit=200&"] {
+        let before = |page: &Value| format!("before_seq={}", page["next_before_seq"]);
+        let runs = all_pages(&app, &format!("/api/threads/t/runs?{limit}"), "run_id", before).await;
+        assert_eq!(runs, expected, "{limit}");
+        let after = |page: &Value| {
+            format!(
+                "after={}",
+                page["data"].as_array().unwrap().last().unwrap()["thread_id"].as_str().unwrap()
+            )
+        };
+        let threads = all_pages(&app, &format!("/api/threads?{limit}"), "thread_id", after).await;
+        assert_eq!(threads.len(), 251, "{limit}");
+        assert!(threads.is_sorted_by(|one, other| one < other), "{limit}: {threads:?}");
+    }
+    for path in ["/api/threads/t/runs", "/api/threads"] {
+        app.get(&format!("{path}?limit=201")).await.check_problem(422, "invalid", "limit");
+    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use domain::event::RunStatus;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::oneshot,
     task::JoinHandle,
 };
@@ -44,7 +44,10 @@ async fn serve_within(app: &App, bounds: Bounds) -> Served {
 }
 
 async fn follow(served: &Served, cursor: Option<&str>) -> TcpStream {
-    let mut client = TcpStream::connect(served.address).await.unwrap();
+    follow_by(TcpStream::connect(served.address).await.unwrap(), served, cursor).await
+}
+
+async fn follow_by(mut client: TcpStream, served: &Served, cursor: Option<&str>) -> TcpStream {
     let cursor = cursor.map(|cursor| format!("Last-Event-ID: {cursor}\r\n")).unwrap_or_default();
     let request = format!(
         "GET /api/threads/t/runs/r/stream HTTP/1.1\r\nHost: {}\r\n{cursor}Connection: close\r\n\r\n",
@@ -92,15 +95,43 @@ async fn a_client_that_does_not_read_is_dropped_and_may_resume() {
     assert_eq!(seen, expected);
 }
 
+/// Clients of one page.
+const CLIENTS: usize = 50;
+
 #[tokio::test]
 async fn a_client_that_leaves_is_forgotten() {
     let app = App::without_followers();
     append(&app.log, "t", vec![run_status("r", RunStatus::Running)]).await;
     let served = serve(&app, PATIENCE).await;
-    let clients = [follow(&served, None).await, follow(&served, Some("1")).await];
-    until("both streams are open", || app.server.streams.open() == 2).await;
+    let mut clients = Vec::new();
+    for number in 0..CLIENTS {
+        clients.push(follow(&served, (number % 2 == 0).then_some("1")).await);
+    }
+    until("all streams are open", || app.server.streams.open() == CLIENTS).await;
     drop(clients);
-    until("both streams are closed", || app.server.streams.open() == 0).await;
+    until("all streams are closed", || app.server.streams.open() == 0).await;
+}
+
+// Field report 65: clients that are frozen say nothing and close nothing. What is sent to them finds an end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_are_frozen_are_forgotten() {
+    let app = App::without_followers();
+    append(&app.log, "t", vec![run_status("r", RunStatus::Running)]).await;
+    let served = serve(&app, SHORT_STALL).await;
+    let mut frozen = Vec::new();
+    for _ in 0..CLIENTS {
+        // Little fits into its buffers, so that little has to be produced.
+        let client = TcpSocket::new_v4().unwrap();
+        client.set_recv_buffer_size(4_096).unwrap();
+        frozen.push(follow_by(client.connect(served.address).await.unwrap(), &served, None).await);
+    }
+    until("all streams are open", || app.server.streams.open() == CLIENTS).await;
+    let body = format!("\"{}\"", "x".repeat(EVENT_BYTES / 4));
+    for _ in 0..EVENTS / 2 {
+        append(&app.log, "t", vec![run_event("r", "x", &body)]).await;
+    }
+    until("all streams are dropped", || app.server.streams.open() == 0).await;
+    drop(frozen);
 }
 
 #[tokio::test]

@@ -57,6 +57,9 @@ pub struct Delegation {
     pub ended_at: Option<String>,
     /// Whether the lead has its answer.
     pub delivered: bool,
+    /// The `seq` of its request: the `after_seq` of the next page of the ledger.
+    #[serde(default)]
+    pub first_seq: u64,
 }
 
 /// Where a delegation stands.

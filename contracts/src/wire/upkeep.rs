@@ -28,6 +28,9 @@ pub struct CreateExport {
     /// Which events: `{thread_id?, run_id?, owner?, from?, to?, event_types?}`; all when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<Value>,
+    /// Whether the blobs that its events name are written beside them, in plain.
+    #[serde(default)]
+    pub with_blobs: bool,
 }
 
 /// Asks for a verification.

@@ -2,6 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
+use aws_lc_rs::digest::Context;
 use serde::{Deserialize, Serialize};
 
 /// The SHA-256 of a blob's bytes, as they are kept: after secrets were masked. 64 hexadecimal digits
@@ -9,6 +10,17 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct BlobDigest(pub(super) [u8; 32]);
+
+impl BlobDigest {
+    /// The digest of all bytes that were added.
+    pub(crate) fn of(sha256: Context) -> Self {
+        let mut bytes = [0; 32];
+        for (to, from) in bytes.iter_mut().zip(sha256.finish().as_ref()) {
+            *to = *from;
+        }
+        Self(bytes)
+    }
+}
 
 /// Text that is no digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]

@@ -20,7 +20,7 @@ struct Metadata {
 }
 
 /// The blobs that an event names.
-pub(super) fn named(event: &RecordedEvent) -> Vec<BlobRef> {
+pub(crate) fn named(event: &RecordedEvent) -> Vec<BlobRef> {
     let can_name =
         event.schema_version != FOREIGN_SCHEMA_VERSION && NAMING_TYPES.contains(&event.event_type.as_str());
     // Most events do not, and need not be parsed for that.

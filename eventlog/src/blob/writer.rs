@@ -153,8 +153,8 @@ impl Masked {
     }
 
     fn finish(self) -> Kept {
-        let whole = BlobRef { sha256: digest_of(self.digest), bytes: self.bytes };
-        let sha256 = self.beginning.map_or(whole.sha256, digest_of);
+        let whole = BlobRef { sha256: BlobDigest::of(self.digest), bytes: self.bytes };
+        let sha256 = self.beginning.map_or(whole.sha256, BlobDigest::of);
         let is_small = whole.bytes < self.bytes_min;
         let blob = self.sink.and_then(|sink| if is_small { Ok(None) } else { sink.finish(sha256).map(Some) });
         Kept { whole, blob }
@@ -208,12 +208,4 @@ impl Sink {
         }
         Ok(blob)
     }
-}
-
-fn digest_of(context: Context) -> BlobDigest {
-    let mut bytes = [0; 32];
-    for (to, from) in bytes.iter_mut().zip(context.finish().as_ref()) {
-        *to = *from;
-    }
-    BlobDigest(bytes)
 }

@@ -6,6 +6,7 @@ use super::{
     EVENTS_FILE, ExportError, HASHES_FILE, SIGNATURE_FILE,
     follow::{self, Follower, Step},
     manifest::Manifest,
+    outputs,
     signature::{self, PublicKey},
 };
 use crate::{
@@ -106,7 +107,8 @@ fn missing_file(folder: &Path, manifest: &Manifest) -> Option<String> {
     if !manifest.has_known_files() {
         return None;
     }
-    let listed = manifest.files.iter().chain(&manifest.blobs).map(|file| file.name.as_str());
+    let listed =
+        manifest.files.iter().chain(&manifest.blobs).chain(&manifest.outputs).map(|file| file.name.as_str());
     let mut names = listed.chain([SIGNATURE_FILE]);
     names.find(|name| !folder.join(name).exists()).map(str::to_owned)
 }
@@ -169,6 +171,11 @@ fn check_files(
     let files = manifest.files.iter().chain(&manifest.blobs);
     for file in files.filter(|file| !read_before.contains(&file.name.as_str())) {
         if other.is_none() && follow::hash_of(&folder.join(&file.name))? != Some((file.bytes, file.blake3)) {
+            other = Some(file.name.clone());
+        }
+    }
+    for file in &manifest.outputs {
+        if other.is_none() && !outputs::is_right(folder, file)? {
             other = Some(file.name.clone());
         }
     }

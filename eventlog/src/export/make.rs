@@ -17,6 +17,7 @@ use super::{
     line::{self, Entry},
     manifest::{self, write_file},
     output::{OWNER_ONLY, Output},
+    outputs::{self, NamedOutputs},
     place::Place,
     walk::Walk,
 };
@@ -48,6 +49,8 @@ pub struct ExportRequest<'a> {
     pub target: &'a Path,
     /// Which events.
     pub filter: Filter,
+    /// Whether the outputs that its events name are written beside them, in plain.
+    pub with_blobs: bool,
     /// Whether what an interruption left there is thrown away.
     pub is_anew: bool,
     /// Signs it.
@@ -97,16 +100,20 @@ struct Making<'a> {
     tails: HashMap<StreamId, (Seq, Hash)>,
     /// The runs of each stream whose text was written down.
     opened: HashMap<StreamId, HashSet<Option<RunId>>>,
+    outputs: NamedOutputs,
 }
 
 impl<'a> Making<'a> {
     /// Goes on behind what is there and right.
     fn begin(log: &'a EventLog, filter: &Filter, place: &Place) -> Result<Self, ExportError> {
         let mut follower = Follower::open(&place.folder, filter.is_empty())?;
-        let mut opened = HashMap::new();
+        let (mut opened, mut outputs) = (HashMap::new(), NamedOutputs::default());
         loop {
             match follower.step()? {
-                Ok(Step::Event(event)) => note_opened(&mut opened, &event),
+                Ok(Step::Event(event)) => {
+                    note_opened(&mut opened, &event);
+                    outputs.note(&event);
+                }
                 Ok(Step::Withheld) => {}
                 // What is not right is written again, and all that follows it.
                 Ok(Step::End) | Err(_) => break,
@@ -115,6 +122,7 @@ impl<'a> Making<'a> {
         if is_any_erased(log, &opened) {
             place.clear()?;
             (follower, opened) = (Follower::open(&place.folder, filter.is_empty())?, HashMap::new());
+            outputs = NamedOutputs::default();
         }
         let Follower { events, hashes, walk, .. } = follower;
         let events = Output::after(&place.folder, EVENTS_FILE, events.as_ref())?;
@@ -124,7 +132,7 @@ impl<'a> Making<'a> {
         };
         let tail = |entry: &super::StreamEntry| (entry.stream.clone(), (entry.last_seq, entry.hash));
         let tails = walk.streams.values().map(tail).collect();
-        Ok(Self { log, filter: filter.clone(), events, hashes, walk, tails, opened })
+        Ok(Self { log, filter: filter.clone(), events, hashes, walk, tails, opened, outputs })
     }
 
     /// Writes the rest, and signs it. None if text of it was erased meanwhile.
@@ -139,13 +147,19 @@ impl<'a> Making<'a> {
         if self.walk.head != head {
             return Err(ExportError::OtherLog { folder: place.folder.clone() });
         }
-        let Self { log, filter, events, hashes, walk, opened, .. } = self;
+        let Self { log, filter, events, hashes, walk, opened, outputs, .. } = self;
         let mut files = vec![events.finish()?];
         files.extend(hashes.map(Output::finish).transpose()?);
+        let reached = Progress { position: head.position, head: head.position };
+        outputs::remove_unwanted(&place.folder, request.with_blobs)?;
+        let outputs = if request.with_blobs { outputs } else { NamedOutputs::default() };
+        let outputs = match outputs.write(log, &place.folder, &mut || (request.progress)(reached)) {
+            Err(ExportError::Output { .. }) if is_any_erased(log, &opened) => return Ok(None),
+            written => written?,
+        };
         // The keys come last, so that none is missing that an event needs.
         let mut blobs = Vec::new();
         if filter.is_empty() {
-            let reached = Progress { position: head.position, head: head.position };
             blobs = copy_blobs(log, head.position, &place.folder, &mut || (request.progress)(reached))?;
             files.extend(copy_keys(log, &place.folder)?);
         }
@@ -166,6 +180,7 @@ impl<'a> Making<'a> {
             streams: walk.streams.into_values().collect(),
             files,
             blobs,
+            outputs,
             public_key: request.key.public_key(),
         };
         sign(&manifest, request.key, &place.folder)?;
@@ -209,6 +224,7 @@ impl<'a> Making<'a> {
         let unwritable = |source| ExportError::Unwritable { position: event.position, source };
         self.events.put(&line::compose(event, &previous).map_err(unwritable)?)?;
         note_opened(&mut self.opened, event);
+        self.outputs.note(event);
         self.walk.take(event);
         Ok(())
     }

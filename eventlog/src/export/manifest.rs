@@ -15,6 +15,7 @@ use super::{
     filter::Filter,
     io_error, is_export,
     output::OWNER_ONLY,
+    outputs,
     place::NOTE_FILE,
     signature::{self, PublicKey},
 };
@@ -63,6 +64,9 @@ pub struct Manifest {
     /// The files of blobs, sealed as they are: of a whole export only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub blobs: Vec<FileEntry>,
+    /// The outputs that its events name, in plain: only where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outputs: Vec<FileEntry>,
     /// The key that signed it. 64 hexadecimal digits in JSON.
     pub public_key: PublicKey,
 }
@@ -122,6 +126,7 @@ impl Manifest {
         let is_known = names == [EVENTS_FILE, second] || (self.is_whole() && names == [EVENTS_FILE]);
         is_known
             && (self.is_whole() || self.blobs.is_empty())
+            && self.outputs.iter().all(|file| outputs::is_in(&file.name))
             && self.blobs.iter().all(|file| blob::copy::is_in(&file.name, Path::new("")))
     }
 

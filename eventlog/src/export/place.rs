@@ -16,7 +16,7 @@ use super::{ExportError, Filter, io_error, output::OWNER_ONLY};
 /// Ends the name of a folder that is being made.
 const SUFFIX: &str = ".unfinished";
 pub(super) const NOTE_FILE: &str = "unfinished.json";
-const OWNER_ONLY_FOLDER: u32 = 0o700;
+pub(super) const OWNER_ONLY_FOLDER: u32 = 0o700;
 
 /// A folder that is being made. It stays when it is dropped.
 pub(super) struct Place {

@@ -72,6 +72,7 @@ impl World {
         let request = ExportRequest {
             target: &self.path(name),
             filter,
+            with_blobs: false,
             is_anew,
             key: &self.key,
             made_at: sample::time(),

@@ -72,8 +72,12 @@ proptest! {
                 let whole: Vec<_> = recorded.iter().filter(wanted).cloned().collect();
                 let query = EventQuery {
                     thread_id: thread.clone(), run_id: run_id.clone(), filter: filter.clone(),
-                    after: Seq::ZERO, limit,
+                    after: Seq::ZERO, as_of: None, limit,
                 };
+                let last = recorded.get(limit * 3).map(|event| event.seq);
+                let then: Vec<_> = whole.iter().filter(|event| Some(event.seq) <= last).cloned().collect();
+                let before = EventQuery { as_of: last, ..query.clone() };
+                prop_assert_eq!(all_event_pages(&world, before), if last.is_some() { then } else { whole.clone() });
                 prop_assert_eq!(all_event_pages(&world, query), whole);
             }
         }

@@ -9,6 +9,7 @@ use domain::{
 use eventlog::{Seq, engine::Direction};
 
 use crate::{
+    as_of::entry_as_of,
     keys::{
         KeyKind,
         ledger::{LedgerEntryKey, LedgerOfRunKey, LedgerOrderKey},
@@ -17,6 +18,7 @@ use crate::{
     rows::Rows,
     store::{RowError, Snapshot},
     view::{FoldError, View},
+    views::listing::{Listed, Listing},
 };
 
 /// The delegation that an event is about, if it is one that a ledger or a card follows. What
@@ -55,36 +57,60 @@ impl View for LedgerView {
 }
 
 impl Projections {
-    /// The delegations of a thread, or of one of its runs, in the order of their first event. Their
-    /// number is bounded by the limit of delegations per run.
+    /// The delegations of a thread, or of one of its runs, in the order of their first event.
     pub fn ledger(&self, thread_id: &ThreadId, run_id: Option<&RunId>) -> Result<Vec<LedgerEntry>, RowError> {
+        Ok(self.ledger_part(thread_id, run_id, Listing::WHOLE)?.rows)
+    }
+
+    /// A part of the same: those whose first event is after a seq, perhaps as they were at a moment.
+    pub fn ledger_part(
+        &self,
+        thread_id: &ThreadId,
+        run_id: Option<&RunId>,
+        part: Listing,
+    ) -> Result<Listed<LedgerEntry>, RowError> {
         let snapshot = self.0.store.snapshot();
-        let mut entries = Vec::new();
-        for delegation_id in delegations(&snapshot, thread_id, run_id, Seq::new(u64::MAX))? {
-            entries.extend(snapshot.get(&LedgerEntryKey { thread_id: thread_id.clone(), delegation_id })?);
-        }
-        Ok(entries)
+        let last = part.as_of.map_or(u64::MAX, Seq::get);
+        part.list(|after, rows| {
+            // An entry of an earlier moment may have to be folded: no more of them than are wanted.
+            let rows = rows.min(part.limit.saturating_add(1));
+            let seqs = (after.get().saturating_add(1), last);
+            let found = delegations(&snapshot, thread_id, run_id, seqs, rows)?;
+            let mut entries = Vec::with_capacity(found.len());
+            for (_, delegation_id) in &found {
+                let key = LedgerEntryKey { thread_id: thread_id.clone(), delegation_id: *delegation_id };
+                match (snapshot.get(&key)?, part.as_of) {
+                    (Some(now), Some(seq)) => entries.extend(entry_as_of(self, now, thread_id, seq)?),
+                    (now, _) => entries.extend(now),
+                }
+            }
+            Ok((entries, found.last().map(|(seq, _)| Seq::new(*seq))))
+        })
     }
 }
 
-/// Those whose first event is not after a seq, in the order of these events.
+/// Those whose first event has one of these seqs, both included, in the order of these events.
 pub(crate) fn delegations(
     snapshot: &Snapshot<'_>,
     thread_id: &ThreadId,
     run_id: Option<&RunId>,
-    last: Seq,
-) -> Result<Vec<DelegationId>, RowError> {
-    let (forward, all) = (Direction::Forward, usize::MAX);
+    (first, last): (u64, u64),
+    limit: usize,
+) -> Result<Vec<(u64, DelegationId)>, RowError> {
+    if first > last {
+        return Ok(Vec::new());
+    }
+    let forward = Direction::Forward;
     match run_id {
         Some(run_id) => {
-            let range = LedgerOfRunKey::of_run(thread_id, run_id).range_within(0, last.get());
-            let rows = snapshot.page::<LedgerOfRunKey>(&range, forward, all)?;
-            Ok(rows.into_iter().map(|(_, id)| id).collect())
+            let range = LedgerOfRunKey::of_run(thread_id, run_id).range_within(first, last);
+            let rows = snapshot.page::<LedgerOfRunKey>(&range, forward, limit)?;
+            Ok(rows.into_iter().map(|(key, id)| (key.first_seq, id)).collect())
         }
         None => {
-            let range = LedgerOrderKey::of_thread(thread_id).range_within(0, last.get());
-            let rows = snapshot.page::<LedgerOrderKey>(&range, forward, all)?;
-            Ok(rows.into_iter().map(|(_, id)| id).collect())
+            let range = LedgerOrderKey::of_thread(thread_id).range_within(first, last);
+            let rows = snapshot.page::<LedgerOrderKey>(&range, forward, limit)?;
+            Ok(rows.into_iter().map(|(key, id)| (key.first_seq, id)).collect())
         }
     }
 }

@@ -5,14 +5,14 @@
 //! short range of marks and the records under them, however long the thread is and however much is
 //! hidden in it. Marks are only ever added, so that an earlier moment is the same range, cut short.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use domain::{
     event::Logged,
     feed::FeedMessage,
     ids::{RunId, ThreadId},
 };
-use eventlog::{EventLog, ReadError, RecordedEvent, Seq, StreamId, engine::Direction};
+use eventlog::{EventLog, PAGE_BYTES_MAX, ReadError, RecordedEvent, Seq, StreamId, engine::Direction};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -64,6 +64,48 @@ pub struct FeedPage {
     pub messages: Vec<RecordedEvent>,
     /// Whether there are more in the direction of reading.
     pub has_more: bool,
+}
+
+/// A page of a feed piece by piece, so that no more than a piece is held, however large the messages are.
+pub struct FeedPieces {
+    log: EventLog,
+    stream: StreamId,
+    /// The seqs that were not read yet, ascending.
+    rest: VecDeque<u64>,
+    has_more: bool,
+}
+
+impl FeedPieces {
+    /// Whether there are more in the direction of reading, after all pieces.
+    pub const fn has_more(&self) -> bool {
+        self.has_more
+    }
+
+    /// The next messages, about `PAGE_BYTES_MAX` bytes of them and twice that at most, without what was
+    /// erased meanwhile; none at the end of the page.
+    pub fn next_piece(&mut self) -> Result<Vec<RecordedEvent>, ReadError> {
+        let (mut piece, mut bytes) = (Vec::new(), 0);
+        while let Some(first) = self.rest.front().copied().filter(|_| bytes < PAGE_BYTES_MAX) {
+            for event in
+                self.log.read_stream(&self.stream, Seq::new(first.saturating_sub(1)), self.neighbours())?
+            {
+                self.rest.pop_front_if(|seq| *seq == event.seq.get());
+                if !event.is_erased() {
+                    bytes += event.content.get().len() + event.metadata.get().len();
+                    piece.push(event);
+                }
+            }
+            // What the log does not have is not waited for.
+            self.rest.pop_front_if(|seq| *seq == first);
+        }
+        Ok(piece)
+    }
+
+    /// How many of the next seqs follow one another, so that they are read in one go.
+    fn neighbours(&self) -> usize {
+        let pairs = self.rest.iter().zip(self.rest.iter().skip(1));
+        1 + pairs.take_while(|(one, other)| one.saturating_add(1) == **other).count()
+    }
 }
 
 /// Why a feed could not be read.
@@ -178,14 +220,28 @@ impl FeedQuery {
 }
 
 impl Projections {
-    /// A page of a feed. What does not exist, or was erased, has no messages.
+    /// A page of a feed, held whole: [`FeedPieces`] does not. What does not exist, or was erased, has no
+    /// messages.
     pub fn messages(&self, query: &FeedQuery) -> Result<FeedPage, FeedError> {
+        let mut pieces = self.message_pieces(query)?;
+        let (mut messages, has_more) = (Vec::new(), pieces.has_more());
+        loop {
+            let piece = pieces.next_piece()?;
+            if piece.is_empty() {
+                return Ok(FeedPage { messages, has_more });
+            }
+            messages.extend(piece);
+        }
+    }
+
+    /// The same piece by piece.
+    pub fn message_pieces(&self, query: &FeedQuery) -> Result<FeedPieces, RowError> {
         let mut seqs = query.seqs(&self.0.store.snapshot())?;
         let has_more = seqs.len() > query.limit;
         seqs.truncate(query.limit);
         seqs.sort_unstable();
-        let messages = records(&self.0.log, &query.thread_id, &seqs)?;
-        Ok(FeedPage { messages, has_more })
+        let stream = StreamId::Thread(query.thread_id.clone());
+        Ok(FeedPieces { log: self.0.log.clone(), stream, rest: seqs.into(), has_more })
     }
 
     /// How many messages a thread has, hidden ones too, or had when `as_of` was its newest event.
@@ -237,22 +293,4 @@ fn mark_at(
     let range = MessageOfRunKey::of_run(thread_id, run).range_within(0, as_of.map_or(u64::MAX, Seq::get));
     let last = snapshot.page::<MessageOfRunKey>(&range, Direction::Backward, 1)?;
     Ok(last.first().map(|(_, mark)| *mark).unwrap_or_default())
-}
-
-/// The records under ascending seqs, neighbours in one go, without what was erased meanwhile.
-fn records(log: &EventLog, thread_id: &ThreadId, seqs: &[u64]) -> Result<Vec<RecordedEvent>, ReadError> {
-    let stream = StreamId::Thread(thread_id.clone());
-    let mut records = Vec::with_capacity(seqs.len());
-    for neighbours in seqs.chunk_by(|one, other| one.saturating_add(1) == *other) {
-        let (Some(first), Some(last)) = (neighbours.first(), neighbours.last()) else { continue };
-        let mut after = first.saturating_sub(1);
-        while after < *last {
-            let wanted = usize::try_from(last - after).unwrap_or(usize::MAX);
-            let read = log.read_stream(&stream, Seq::new(after), wanted)?;
-            let Some(newest) = read.last() else { break };
-            after = newest.seq.get();
-            records.extend(read.into_iter().filter(|event| !event.is_erased()));
-        }
-    }
-    Ok(records)
 }

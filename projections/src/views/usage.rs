@@ -34,7 +34,7 @@ use crate::{
 };
 
 pub use self::{
-    as_of::usage_as_of,
+    as_of::{usage_as_of, usage_at},
     report::{UsageAxis, UsageFigures, UsageGroup, UsageQuery, UsageReport},
 };
 

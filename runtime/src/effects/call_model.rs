@@ -1,5 +1,7 @@
 //! Asks the model. At least once: a reply that was not recorded before a crash is asked for again.
 
+use std::sync::Arc;
+
 use domain::{
     event::{ModelFailed, ModelRetried},
     limits::{ERROR_DETAIL_CHARS_MAX, MODEL_REPLY_STORED_BYTES_MAX},
@@ -27,7 +29,7 @@ pub(crate) async fn perform(agent_loop: &mut AgentLoop) -> Result<(), RecordErro
     let recorder = agent_loop.recorder.clone();
     let request = ModelRequest {
         messages: agent_loop.agent.request(),
-        tools: agent_loop.tools.clone(),
+        tools: Arc::clone(&agent_loop.tools),
         agent: recorder.tag(),
     };
     let services = &recorder.context.services;

@@ -25,8 +25,7 @@ const UNKNOWN_MODEL: &str = "unknown_model";
 /// Asks the models for a summary, one after the other, and records what came of it. Where none gives
 /// one, the history stays as it is.
 pub(crate) async fn perform(agent_loop: &mut AgentLoop, plan: CompactionPlan) -> Result<(), RecordError> {
-    let request =
-        ModelRequest { messages: plan.request.clone(), tools: Vec::new(), agent: AgentTag::Summary };
+    let request = ModelRequest { messages: plan.request.clone(), tools: [].into(), agent: AgentTag::Summary };
     let mut failures = Vec::new();
     let mut done = None;
     for (name, model) in candidates(agent_loop) {

@@ -87,7 +87,7 @@ mod tests {
     }
 
     fn asking(text: &str) -> ModelRequest {
-        ModelRequest { messages: vec![Message::human(text)], tools: Vec::new(), agent: AgentTag::Lead }
+        ModelRequest { messages: vec![Message::human(text)], tools: [].into(), agent: AgentTag::Lead }
     }
 
     // Chain facts §2.8: a permit goes to whoever came first; a cancelled waiter passes it on.

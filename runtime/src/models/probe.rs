@@ -143,5 +143,9 @@ async fn calls_tool(model: &dyn ChatModel) -> Result<bool, ModelError> {
 
 fn asked(question: &str, tools: Vec<ToolSpec>) -> ModelRequest {
     let system = Message::system("You are being tried out. Answer in one short line.");
-    ModelRequest { messages: vec![system, Message::human(question)], tools, agent: AgentTag::Lead }
+    ModelRequest {
+        messages: vec![system, Message::human(question)],
+        tools: tools.into(),
+        agent: AgentTag::Lead,
+    }
 }

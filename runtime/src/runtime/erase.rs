@@ -13,6 +13,8 @@ use domain::{
     ids::{ErasureId, RunId, ThreadId, UserId},
 };
 
+use eventlog::Position;
+
 pub use self::again::enforce;
 use self::job::Job;
 pub(super) use self::job::Jobs;
@@ -114,7 +116,15 @@ impl Runtime {
 
     /// All erasures, in the order in which they were asked for.
     pub fn erasures(&self) -> Result<Vec<Erasure>, HistoryError> {
-        erasure::read_all(&self.services.log)
+        self.erasures_as_of(None)
+    }
+
+    /// The same as they stood when an event was the log's newest; `None` is now.
+    pub fn erasures_as_of(&self, as_of: Option<Position>) -> Result<Vec<Erasure>, HistoryError> {
+        match as_of {
+            None => erasure::read_all(&self.services.log),
+            Some(position) => erasure::read_until(&self.services.log, position),
+        }
     }
 
     /// One erasure; none if there is no such.

@@ -5,7 +5,7 @@ use domain::{
     ids::SubagentType,
     managed::{ManageCommand, ManagedDefinition, ManagedDefinitions, Version},
 };
-use eventlog::AppendError;
+use eventlog::{AppendError, Position};
 
 use super::Runtime;
 use crate::{
@@ -61,22 +61,31 @@ impl Runtime {
         Ok(types.collect())
     }
 
-    /// All managed definitions by name, also those that are disabled or hidden.
-    pub async fn managed_definitions(&self) -> Result<Vec<Managed>, HistoryError> {
-        let managed = self.managed().await?;
+    /// All managed definitions by name, also those that are disabled or hidden, as they were when an event
+    /// was the log's newest; `None` is now. What hides them is today's configuration.
+    pub async fn managed_definitions(&self, as_of: Option<Position>) -> Result<Vec<Managed>, HistoryError> {
+        let managed = self.managed_then(as_of).await?;
         Ok(managed.iter().cloned().map(|kept| self.shown(kept)).collect())
     }
 
-    /// The managed definition with this name; none if there is none.
-    pub async fn managed_definition(&self, name: &SubagentType) -> Result<Option<Managed>, HistoryError> {
-        Ok(self.managed().await?.get(name).cloned().map(|kept| self.shown(kept)))
+    /// The managed definition with this name at such a moment; none if there is none.
+    pub async fn managed_definition(
+        &self,
+        name: &SubagentType,
+        as_of: Option<Position>,
+    ) -> Result<Option<Managed>, HistoryError> {
+        Ok(self.managed_then(as_of).await?.get(name).cloned().map(|kept| self.shown(kept)))
     }
 
-    /// The versions of what has or had this name, the first one first; none of a name that was never
-    /// used.
-    pub async fn definition_history(&self, name: &SubagentType) -> Result<Vec<Version>, HistoryError> {
-        let name = name.clone();
-        self.read(move |log| managed_registry::history(log, &name)).await
+    /// The versions of what has or had this name at such a moment, the first one first; none of a name that
+    /// was never used.
+    pub async fn definition_history(
+        &self,
+        name: &SubagentType,
+        as_of: Option<Position>,
+    ) -> Result<Vec<Version>, HistoryError> {
+        let (name, last) = (name.clone(), as_of.unwrap_or(Position::new(u64::MAX)));
+        self.read(move |log| managed_registry::history(log, &name, last)).await
     }
 
     /// Changes a definition, and gives it as it is then: none once it is deleted. Runs that were started
@@ -103,7 +112,7 @@ impl Runtime {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(self.managed_definition(name).await?)
+        Ok(self.managed_definition(name, None).await?)
     }
 
     async fn command(&self, name: &SubagentType, order: ManageOrder) -> Result<ManageCommand, HistoryError> {
@@ -114,7 +123,7 @@ impl Runtime {
             ManageOrder::Disable => ManageCommand::Disable,
             ManageOrder::Delete => ManageCommand::Delete,
             ManageOrder::RollBack(to_version) => {
-                let versions = self.definition_history(name).await?;
+                let versions = self.definition_history(name, None).await?;
                 let then = versions.into_iter().find(|one| one.version == to_version);
                 let was = then.and_then(|one| one.definition).map(Box::new);
                 ManageCommand::RollBack { to_version, was }
@@ -125,6 +134,13 @@ impl Runtime {
     /// The managed definitions as the log has them now.
     pub(super) async fn managed(&self) -> Result<ManagedDefinitions, HistoryError> {
         Ok(self.managed_at().await?.0)
+    }
+
+    async fn managed_then(&self, as_of: Option<Position>) -> Result<ManagedDefinitions, HistoryError> {
+        match as_of {
+            None => self.managed().await,
+            Some(position) => self.read(move |log| managed_registry::then(log, position)).await,
+        }
     }
 
     async fn managed_at(&self) -> Result<(ManagedDefinitions, eventlog::Expected), HistoryError> {

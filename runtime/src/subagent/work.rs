@@ -44,7 +44,7 @@ impl Subagent {
             agent,
             recorder: self.recorder(),
             model,
-            tools: services.toolbox.specs(Some(&self.request.tools), &[]),
+            tools: services.toolbox.specs(Some(&self.request.tools), &[]).into(),
             tool_context: ToolContext::new(self.context.folders.clone(), confinement, self.stop.token())
                 .listed_in(self.context.tool_work.clone())
                 .keeping(self.context.output_keeper()),

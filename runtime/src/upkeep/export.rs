@@ -17,6 +17,8 @@ pub struct ExportOrder {
     pub name: Option<BackupName>,
     /// Which events.
     pub filter: Filter,
+    /// Whether the outputs that its events name are written beside them, in plain.
+    pub with_blobs: bool,
 }
 
 impl Upkeep {
@@ -28,14 +30,15 @@ impl Upkeep {
         self.0.make_room(&name, &folder)?;
         let kind = JobKind::Export { name, folder: folder.clone(), manifest: None };
         self.begin(kind, |inner, job_id| {
-            let work = move || inner.end(job_id, inner.export(job_id, &folder, order.filter));
+            let work =
+                move || inner.end(job_id, inner.export(job_id, &folder, (order.filter, order.with_blobs)));
             drop(self.0.tasks.spawn_blocking(work));
         })
     }
 }
 
 impl Inner {
-    fn export(&self, job_id: JobId, folder: &Path, filter: Filter) -> JobState {
+    fn export(&self, job_id: JobId, folder: &Path, (filter, with_blobs): (Filter, bool)) -> JobState {
         let mut is_full = false;
         let mut progress = |progress| {
             self.change(job_id, |job| job.progress = progress);
@@ -46,8 +49,16 @@ impl Inner {
         let made = SigningKey::of(self.signing_key.as_deref(), &self.data).and_then(|key| {
             let (key, made_at, made_by) = (&key, self.clock.now(), MADE_BY.to_owned());
             let progress = &mut progress;
-            let request =
-                ExportRequest { target: folder, filter, is_anew: false, key, made_at, made_by, progress };
+            let request = ExportRequest {
+                target: folder,
+                filter,
+                with_blobs,
+                is_anew: false,
+                key,
+                made_at,
+                made_by,
+                progress,
+            };
             export::export(&self.log, request)
         });
         match made {

@@ -70,6 +70,9 @@ pub(crate) struct ExportArguments {
     /// Only these types, separated by commas
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(crate) event_types: Option<Vec<String>>,
+    /// Also the large outputs that its events name, in plain: files named by their SHA-256
+    #[arg(long)]
+    pub(crate) with_blobs: bool,
     /// Throw away what an interrupted export left there
     #[arg(long)]
     pub(crate) restart: bool,

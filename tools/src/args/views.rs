@@ -109,6 +109,10 @@ pub(crate) struct UsageArguments {
     /// As it was when this seq of the thread was the last
     #[arg(long, value_name = "SEQ", value_parser = moment, allow_negative_numbers = true)]
     pub(crate) as_of: Option<u64>,
+    /// As it was when this position of the log was the last
+    #[arg(long, value_name = "POSITION", value_parser = moment, allow_negative_numbers = true,
+        conflicts_with = "as_of")]
+    pub(crate) as_of_position: Option<u64>,
 }
 
 /// A day of the calendar.

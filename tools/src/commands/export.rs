@@ -61,7 +61,7 @@ async fn on_server(
     let name = plain_name(&arguments.out, "an export")?;
     let ids = selected(&Source::Server(server.clone()), arguments, context).await?;
     let filter = serde_json::to_value(filter(arguments, ids)).context("could not ask for the export")?;
-    let order = CreateExport { name: Some(name), filter: Some(filter) };
+    let order = CreateExport { name: Some(name), filter: Some(filter), with_blobs: arguments.with_blobs };
     let mut bar = WorkBar::new("exporting", context.output.messages);
     let done = server.export(&order, &mut |progress| bar.show(progress)).await?;
     let manifest = done.manifest.context("the server does not say what is in the export")?;
@@ -88,21 +88,31 @@ async fn export_from(
 ) -> anyhow::Result<Made> {
     let (data, out) = (config.log.path.as_path(), arguments.out.clone());
     let ids = ids_here(context, data, log, arguments).await?;
-    let (filter, is_anew) = (filter(arguments, ids), arguments.restart);
+    let wanted = Wanted {
+        filter: filter(arguments, ids),
+        with_blobs: arguments.with_blobs,
+        is_anew: arguments.restart,
+    };
     let key = arguments.key.as_deref().or(config.log.signing_key.as_deref());
     let key = SigningKey::of(key, data).context("could not get the signing key")?;
     let bar = WorkBar::new("exporting", context.output.messages);
     let (exported, target) = (log.clone(), out.clone());
-    let task = tokio::task::spawn_blocking(move || make(&exported, &target, filter, is_anew, &key, bar));
+    let task = tokio::task::spawn_blocking(move || make(&exported, &target, wanted, &key, bar));
     let made = task.await.context("the export stopped by a defect")?;
     made.with_context(|| format!("could not export {} to {}", data.display(), out.display()))
+}
+
+/// What is exported, and how.
+struct Wanted {
+    filter: Filter,
+    with_blobs: bool,
+    is_anew: bool,
 }
 
 fn make(
     log: &EventLog,
     target: &Path,
-    filter: Filter,
-    is_anew: bool,
+    wanted: Wanted,
     key: &SigningKey,
     mut bar: WorkBar,
 ) -> Result<Made, eventlog::export::ExportError> {
@@ -110,8 +120,9 @@ fn make(
         log,
         ExportRequest {
             target,
-            filter,
-            is_anew,
+            filter: wanted.filter,
+            with_blobs: wanted.with_blobs,
+            is_anew: wanted.is_anew,
             key,
             made_at: Timestamp::now(),
             made_by: concat!("remit ", env!("CARGO_PKG_VERSION")).to_owned(),

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use anyhow::Context as _;
 use api::ApiState;
 use eventlog::Health;
-use runtime::config::Config;
+use runtime::config::{Config, Entry};
 use tokio::{net::TcpListener, sync::watch};
 
 use crate::{
@@ -22,14 +22,15 @@ use crate::{
 pub(super) async fn serve(context: &Context, arguments: &ServeArguments) -> anyhow::Result<Exit> {
     context.here_only("serve")?;
     let flags = arguments.listen.map(|listen| flag("server.listen", "--listen", listen.to_string()));
-    let config = context.config(flags.into_iter().collect())?.config;
-    let models = host::models(&config)?;
+    let loaded = context.config(flags.into_iter().collect())?;
+    let (config, settings) = (&loaded.config, loaded.entries());
+    let models = host::models(config)?;
     // The signals are heard before anything is opened, so that everything is closed again.
     let mut interrupts = Interrupts::new().context("could not listen for signals")?;
     let listener = listen(config.server.listen).await?;
     let host = Host::open(config.clone(), models).await?;
     let (stop, stopping) = watch::channel(false);
-    let serving = serve_on(context, &host, listener, &config, stopping);
+    let serving = serve_on(context, &host, listener, (config, settings), stopping);
     until_stopped(context, serving, &mut interrupts, &stop).await?;
     host.close().await;
     Ok(Exit::Done)
@@ -75,7 +76,7 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 /// their name.
 async fn tell_hidden(context: &Context, host: &Host) -> anyhow::Result<()> {
     let managed =
-        host.runtime.managed_definitions().await.context("could not read the managed definitions")?;
+        host.runtime.managed_definitions(None).await.context("could not read the managed definitions")?;
     for one in managed.iter().filter(|one| one.kept.is_enabled) {
         if let Some(origin) = one.hidden_by {
             let (name, source) = (&one.kept.name, render::agents::origin(origin));
@@ -92,7 +93,7 @@ async fn serve_on(
     context: &Context,
     host: &Host,
     listener: TcpListener,
-    config: &Config,
+    (config, settings): (&Config, Vec<Entry>),
     mut stopping: watch::Receiver<bool>,
 ) -> anyhow::Result<()> {
     let address = listener.local_addr().context("could not find out the address")?;
@@ -120,6 +121,7 @@ async fn serve_on(
         projections,
         runtime: host.runtime.clone(),
         prices: config.pricing.prices(),
+        config: settings,
         listen: address.ip(),
     };
     let log = host.log.clone();

@@ -5,7 +5,7 @@ use crate::{args::ThreadsArguments, context::Context, failure::Exit, render, sou
 /// Lists the threads.
 pub(super) async fn threads(context: &Context, arguments: &ThreadsArguments) -> anyhow::Result<Exit> {
     let source = Source::open(context).await?;
-    let mut threads = source.threads().await?;
+    let mut threads = source.threads(arguments.as_of_position).await?;
     threads.truncate(arguments.limit.unwrap_or(usize::MAX));
     if context.output.json {
         context.output.value(&threads)?;

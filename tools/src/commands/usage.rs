@@ -32,7 +32,9 @@ async fn wanted(
     let is_everything = selection.thread.is_none() && selection.run.is_none();
     if is_everything && arguments.as_of.is_some() {
         let refusal = Failure::usage("--as-of names an event of one thread");
-        return Err(refusal.hint("name the thread with --thread").into());
+        return Err(refusal
+            .hint("name the thread with --thread, or a moment of all threads with --as-of-position")
+            .into());
     }
     let selected = match is_everything {
         true => None,
@@ -53,5 +55,6 @@ async fn wanted(
         to: arguments.to,
         group_by,
         as_of: arguments.as_of,
+        as_of_position: arguments.as_of_position,
     })
 }

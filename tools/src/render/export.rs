@@ -140,6 +140,13 @@ fn facts(manifest: &Manifest) -> Vec<(&'static str, String)> {
     if !manifest.is_whole() {
         rows.push(("WITHHELD", format!("{}: hashes only", units::grouped(manifest.withheld))));
     }
+    if !manifest.outputs.is_empty() {
+        let bytes = units::bytes(manifest.outputs.iter().map(|file| file.bytes).sum());
+        rows.push((
+            "OUTPUTS",
+            format!("{} in plain, {bytes}", units::grouped(manifest.outputs.len() as u64)),
+        ));
+    }
     rows.push(("STREAMS", units::grouped(manifest.streams.len() as u64)));
     rows.push(("HEAD", units::grouped(manifest.position.get())));
     rows.push(("CHAIN", hex(&manifest.chain)));
@@ -202,6 +209,7 @@ mod tests {
             }],
             files: vec![FileEntry { name: "events.jsonl".into(), bytes: 1_300_000, blake3: [0; 32] }],
             blobs: Vec::new(),
+            outputs: Vec::new(),
             public_key: "5c".repeat(32).parse().unwrap(),
         }
     }

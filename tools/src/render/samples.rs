@@ -44,6 +44,7 @@ fn delegation(task: &str, description: &str, status: DelegationStatus) -> Delega
         started_at: Some("2026-11-30T18:45:02Z".into()),
         ended_at: Some("2026-11-30T18:45:03.25Z".into()),
         delivered: true,
+        first_seq: 12,
     }
 }
 

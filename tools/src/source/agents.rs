@@ -80,7 +80,7 @@ impl Agents {
         match self {
             Self::Server(server) => server.managed().await,
             Self::Here(host) => {
-                let kept = host.runtime.managed_definitions().await;
+                let kept = host.runtime.managed_definitions(None).await;
                 let kept = kept.context("could not read the managed definitions")?;
                 Ok(kept.into_iter().map(api::records::managed).collect())
             }
@@ -92,7 +92,7 @@ impl Agents {
         match self {
             Self::Server(server) => server.managed_history(name.as_str()).await,
             Self::Here(host) => {
-                let versions = host.runtime.definition_history(name).await;
+                let versions = host.runtime.definition_history(name, None).await;
                 let versions = versions.context("could not read the history of the definition")?;
                 Ok(versions.into_iter().map(api::records::managed_version).collect())
             }

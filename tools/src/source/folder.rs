@@ -12,7 +12,7 @@ use domain::{
     pricing::Prices,
     task_ref,
 };
-use eventlog::{BlobDigest, EventFilter, EventLog, OpenError, RecordedEvent, Seq, StreamId};
+use eventlog::{BlobDigest, EventFilter, EventLog, OpenError, Position, RecordedEvent, Seq, StreamId};
 use projections::{EventQuery, Projections, TaskRef, as_of, event_page};
 use runtime::{SystemClock, SystemIds, config::Config, enforce_erasures};
 
@@ -82,7 +82,36 @@ impl Folder {
         self.log.close().await;
     }
 
-    pub(super) fn threads(&self) -> anyhow::Result<Vec<Thread>> {
+    /// An earlier moment of all threads cannot still be to come either.
+    fn check_position(&self, position: u64) -> anyhow::Result<Position> {
+        let head = self.log.head();
+        if position <= head.get() {
+            return Ok(Position::new(position));
+        }
+        let detail = format!("the log is at position {head} and not yet at {position}");
+        let hint = "leave --as-of-position out to see how it is now";
+        Err(Failure::new(Exit::Refused, detail).hint(hint).into())
+    }
+
+    /// Each thread as it was when this position was the last of the log.
+    fn threads_then(&self, position: u64) -> anyhow::Result<Vec<Thread>> {
+        let position = self.check_position(position)?;
+        let rows = as_of::threads_as_of(&self.projections, position, None, usize::MAX);
+        let mut threads = Vec::new();
+        for (row, seq) in rows.context("could not read the threads")? {
+            let newest = match &row.last_run_id {
+                Some(run_id) => as_of::run_as_of(&self.projections, &row.thread_id, run_id, seq)?,
+                None => None,
+            };
+            threads.push(records::thread(row, newest.map(|run| run.status)));
+        }
+        Ok(threads)
+    }
+
+    pub(super) fn threads(&self, as_of: Option<u64>) -> anyhow::Result<Vec<Thread>> {
+        if let Some(position) = as_of {
+            return self.threads_then(position);
+        }
         let mut threads: Vec<Thread> = Vec::new();
         let mut after = None;
         loop {
@@ -158,6 +187,7 @@ impl Folder {
             run_id: page.run_id.as_deref().map(str::parse::<RunId>).transpose()?,
             filter: EventFilter { event_types: page.event_types.clone(), ..EventFilter::default() },
             after: Seq::new(page.after_seq),
+            as_of: None,
             limit: page.limit,
         };
         let task = page.task.as_deref().map(ToolCallId::new).transpose()?;

@@ -88,6 +88,8 @@ pub(crate) struct UsageWanted {
     pub(crate) group_by: Vec<String>,
     /// As it was when this seq of the thread was the last.
     pub(crate) as_of: Option<u64>,
+    /// As it was when this position of the log was the last.
+    pub(crate) as_of_position: Option<u64>,
 }
 
 /// Rows in order, and whether there are more.

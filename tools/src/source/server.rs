@@ -77,11 +77,12 @@ impl Server {
         format!(" --server {}", self.address())
     }
 
-    pub(super) async fn threads(&self) -> anyhow::Result<Vec<Thread>> {
+    pub(super) async fn threads(&self, as_of: Option<u64>) -> anyhow::Result<Vec<Thread>> {
         let mut threads: Vec<Thread> = Vec::new();
         loop {
             let mut query = vec![("limit", ROWS_PAGE.to_string())];
             query.extend(threads.last().map(|thread| ("after", thread.thread_id.clone())));
+            query.extend(as_of.map(|position| ("as_of_position", position.to_string())));
             let page: Page<Thread> = self.get(&["threads"], &query).await?;
             let is_last = !page.has_more || page.data.is_empty();
             threads.extend(page.data);
@@ -340,7 +341,7 @@ mod tests {
     async fn a_server_that_is_not_there_is_named() {
         // Nothing listens on port 1 of this machine.
         let server = Server::new("127.0.0.1:1").unwrap();
-        let error = crate::failure::explain(&server.threads().await.unwrap_err());
+        let error = crate::failure::explain(&server.threads(None).await.unwrap_err());
         assert!(error.starts_with("error: could not reach a server at http://127.0.0.1:1/"), "{error}");
         assert!(error.contains("serve`, or leave out --server"), "{error}");
     }

@@ -7,7 +7,7 @@ use domain::{
 };
 use eventlog::Seq;
 
-use super::{FromQuery, Moment, events_limit, list_limit, parameters::Parameters};
+use super::{FromQuery, Moment, events_limit, list_limit, optional_limit, parameters::Parameters};
 use crate::{
     convert,
     error::{Answer, ApiError},
@@ -31,7 +31,7 @@ pub(crate) struct MessagesQuery {
 
 impl FromQuery for MessagesQuery {
     const NAMES: &'static [&'static str] =
-        &["limit", "before_seq", "after_seq", "as_of", "min_seq", "min_position"];
+        &["limit", "before_seq", "after_seq", "as_of", "as_of_position", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         Ok(Self {
@@ -55,7 +55,8 @@ pub(crate) struct MessagePageQuery {
 }
 
 impl FromQuery for MessagePageQuery {
-    const NAMES: &'static [&'static str] = &["limit", "before_seq", "as_of", "min_seq", "min_position"];
+    const NAMES: &'static [&'static str] =
+        &["limit", "before_seq", "as_of", "as_of_position", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         let (limit, before) = (list_limit(parameters)?, parameters.seq("before_seq")?);
@@ -73,7 +74,7 @@ pub(crate) struct LastAnswersQuery {
 }
 
 impl FromQuery for LastAnswersQuery {
-    const NAMES: &'static [&'static str] = &["run_ids", "as_of", "min_seq", "min_position"];
+    const NAMES: &'static [&'static str] = &["run_ids", "as_of", "as_of_position", "min_seq", "min_position"];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         let rule = || {
@@ -107,8 +108,18 @@ pub(crate) struct CapsQuery {
 }
 
 impl FromQuery for CapsQuery {
-    const NAMES: &'static [&'static str] =
-        &["run_id", "task_id", "axis", "action", "limit", "after_seq", "as_of", "min_seq", "min_position"];
+    const NAMES: &'static [&'static str] = &[
+        "run_id",
+        "task_id",
+        "axis",
+        "action",
+        "limit",
+        "after_seq",
+        "as_of",
+        "as_of_position",
+        "min_seq",
+        "min_position",
+    ];
 
     fn from_query(parameters: &Parameters) -> Answer<Self> {
         Ok(Self {
@@ -145,6 +156,7 @@ impl FromQuery for ReceiptsQuery {
         "limit",
         "after_seq",
         "as_of",
+        "as_of_position",
         "min_seq",
         "min_position",
     ];
@@ -156,6 +168,30 @@ impl FromQuery for ReceiptsQuery {
             tool_name: parameters.text("tool_name").map(str::to_owned),
             outcome: parameters.one_of("outcome", &convert::evidence::OUTCOMES)?,
             part: PartQuery::from_parameters(parameters)?,
+        })
+    }
+}
+
+/// The receipts of one delegation, or a part of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaskReceiptsQuery {
+    /// Rows at most; `None` means all.
+    pub(crate) limit: Option<usize>,
+    /// Exclusive.
+    pub(crate) after: Seq,
+    /// Which moment.
+    pub(crate) moment: Moment,
+}
+
+impl FromQuery for TaskReceiptsQuery {
+    const NAMES: &'static [&'static str] =
+        &["limit", "after_seq", "as_of", "as_of_position", "min_seq", "min_position"];
+
+    fn from_query(parameters: &Parameters) -> Answer<Self> {
+        Ok(Self {
+            limit: optional_limit(parameters)?,
+            after: parameters.seq("after_seq")?.unwrap_or(Seq::ZERO),
+            moment: Moment::from_query(parameters)?,
         })
     }
 }

@@ -24,7 +24,13 @@ fn check_refused<T: std::fmt::Debug>(answer: Result<T, String>, name: &str) {
 // Facts §8: the list is split without trimming, and an empty one is no filter.
 #[tokio::test]
 async fn events_are_asked_for_by_type_task_limit_and_cursor() {
-    let default = EventsQuery { event_types: None, task_id: None, limit: 500, after: Seq::ZERO };
+    let default = EventsQuery {
+        event_types: None,
+        task_id: None,
+        limit: 500,
+        after: Seq::ZERO,
+        moment: Moment::default(),
+    };
     assert_eq!(read("").await, Ok(default.clone()));
     assert_eq!(read("event_types=").await, Ok(default.clone()));
     let types = |types: &[&str]| Some(types.iter().map(|one| (*one).to_owned()).collect());
@@ -35,6 +41,7 @@ async fn events_are_asked_for_by_type_task_limit_and_cursor() {
         task_id: Some(ToolCallId::new("call 1").unwrap()),
         limit: 2_000,
         after: Seq::new(u64::MAX),
+        moment: Moment::default(),
     };
     let query = "limit=2000&after_seq=18446744073709551615&task_id=call+1&event_types=subagent.step";
     assert_eq!(read(query).await, Ok(whole));

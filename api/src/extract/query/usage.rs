@@ -4,7 +4,7 @@ use domain::ids::{RunId, ThreadId};
 use jiff::civil::Date;
 use projections::UsageAxis;
 
-use super::{FromQuery, Moment, events_limit, parameters::Parameters};
+use super::{AsOf, FromQuery, Moment, events_limit, parameters::Parameters};
 use crate::{
     convert,
     error::{Answer, ApiError},
@@ -35,6 +35,7 @@ impl FromQuery for UsageParameters {
         "limit",
         "after",
         "as_of",
+        "as_of_position",
         "min_seq",
         "min_position",
     ];
@@ -50,7 +51,7 @@ impl FromQuery for UsageParameters {
             group_by: axes(parameters)?,
         };
         let moment = Moment::from_query(parameters)?;
-        let names_event = moment.as_of.is_some() || moment.min_seq.is_some();
+        let names_event = matches!(moment.as_of, Some(AsOf::Seq(_))) || moment.min_seq.is_some();
         if query.thread_id.is_none() && names_event {
             return Err(ApiError::invalid(
                 "thread_id",

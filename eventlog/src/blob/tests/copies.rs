@@ -157,6 +157,7 @@ async fn blobs_are_in_a_whole_export_and_in_the_log_that_is_made_of_it() {
         let request = ExportRequest {
             target: &at(name),
             filter,
+            with_blobs: false,
             is_anew: false,
             key: &key,
             made_at: sample::time(),
@@ -193,4 +194,62 @@ async fn blobs_are_in_a_whole_export_and_in_the_log_that_is_made_of_it() {
     fs::remove_dir_all(Place::in_data(world.folder.path()).thread(scope("t", "").thread())).unwrap();
     let refused = export_to("lacking", Filter::default()).unwrap_err();
     assert!(matches!(refused, ExportError::BlobDamaged(_)) && !at("lacking").exists(), "{refused:?}");
+}
+
+/// Whoever checks an export has no keys: outputs are in plain, and their names say that they are those.
+#[tokio::test]
+async fn a_filtered_export_has_the_outputs_of_its_events_where_they_are_wanted() {
+    let world = World::new().await;
+    let wanted = world.keep("t", "a", &noise(200_000)).await;
+    world.keep("t", "b", &noise(1_000)).await;
+    world.keep("u", "a", &noise(3_000)).await;
+    let at = |name: &str| world.folder.path().join(name);
+    let key = SigningKey::open_or_create(&at("export.key")).unwrap();
+    let filter =
+        Filter { thread_id: Some(thread_id("t")), run_id: Some(sample::run_id("a")), ..Filter::default() };
+    let export_to = |name: &str, filter: &Filter, with_blobs: bool, pieces: usize| {
+        let mut left = pieces;
+        let mut progress = |_| {
+            left = left.saturating_sub(1);
+            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let request = ExportRequest {
+            target: &at(name),
+            filter: filter.clone(),
+            with_blobs,
+            is_anew: false,
+            key: &key,
+            made_at: sample::time(),
+            made_by: "remit test".to_owned(),
+            progress: &mut progress,
+        };
+        export(&world.log, request)
+    };
+    let verify = |name: &str| verify_export(&at(name), VerifyExport::default()).unwrap().damage;
+    // It is stopped in the middle of an output, and gone on with.
+    let stopped = export_to("part", &filter, true, 3).unwrap_err();
+    assert!(matches!(stopped, ExportError::Stopped), "{stopped:?}");
+    let made = export_to("part", &filter, true, usize::MAX).unwrap();
+    let names: Vec<_> = made.manifest.outputs.iter().map(|file| file.name.clone()).collect();
+    assert_eq!(names, [format!("outputs/{}", wanted.sha256)]);
+    let file = at("part").join(&names[0]);
+    assert_eq!((fs::read(&file).unwrap(), verify("part")), (noise(200_000), None));
+    let kept: Vec<_> = fs::read_dir(at("part/outputs")).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(kept, std::slice::from_ref(&file), "nothing half done is left");
+
+    let mut changed = noise(200_000);
+    changed[70_000] ^= 1;
+    fs::write(&file, changed).unwrap();
+    assert_eq!(verify("part"), Some(ExportDamage::File { name: names[0].clone() }));
+    fs::remove_file(&file).unwrap();
+    assert_eq!(verify("part"), Some(ExportDamage::FileMissing { name: names[0].clone() }));
+
+    // Of everything, the sealed ones are there as well; unasked for, none is.
+    let whole = export_to("whole", &Filter::default(), true, usize::MAX).unwrap().manifest;
+    assert_eq!((whole.outputs.len(), whole.blobs.is_empty(), verify("whole")), (3, false, None));
+    assert_eq!(export_to("bare", &filter, false, usize::MAX).unwrap().manifest.outputs, []);
+    assert!(!at("bare/outputs").exists());
+    // What was erased is not written down.
+    world.log.destroy_thread_key(&thread_id("t")).await.unwrap();
+    assert_eq!(export_to("erased", &filter, true, usize::MAX).unwrap().manifest.outputs, []);
 }

@@ -5,14 +5,14 @@
 //! the thread's cells, and a few hundred events for each that was being counted in at that moment.
 
 use domain::{ids::ThreadId, pricing::Prices};
-use eventlog::{EventFilter, EventLog, Seq};
+use eventlog::{EventFilter, EventLog, Position, Seq};
 
 use super::{
     Counted, UsageCell,
     report::{Summing, UsageQuery, UsageReport, for_each_cell},
 };
 use crate::{
-    as_of::{Source, for_each},
+    as_of::{Source, for_each, seq_at},
     keys::{KeyKind, MOMENT_SEQS, usage::UsageCellKey},
     projections::Projections,
     rows::{KeptRows, Rows},
@@ -29,17 +29,49 @@ pub fn usage_as_of(
     prices: &Prices,
 ) -> Result<UsageReport, RowError> {
     let query = UsageQuery { thread_id: Some(thread_id.clone()), ..query.clone() };
-    let snapshot = views.0.store.snapshot();
-    let (mut summing, mut changed) = (Summing::new(&query, prices), Vec::new());
-    for_each_cell(&snapshot, &query, |key, cell| {
-        if cell.last_seq <= seq.get() {
-            summing.add(thread_id, &cell);
-        } else if cell.first_seq <= seq.get() {
-            changed.push((key, cell));
+    summed(views, &query, prices, |_| Ok(Some(seq)))
+}
+
+/// What was used on all threads when the log ended at a position. The views must have got as far as
+/// that. It looks at the cells of all threads, and at a few events of each.
+pub fn usage_at(
+    views: &Projections,
+    position: Position,
+    query: &UsageQuery,
+    prices: &Prices,
+) -> Result<UsageReport, RowError> {
+    let mut last: Option<(ThreadId, Option<Seq>)> = None;
+    summed(views, query, prices, |thread_id| {
+        if let Some((_, seq)) = last.as_ref().filter(|(known, _)| known == thread_id) {
+            return Ok(*seq);
         }
+        let seq = seq_at(&views.0.log, thread_id, position).map_err(RowError::Log)?;
+        last = Some((thread_id.clone(), seq));
+        Ok(seq)
+    })
+}
+
+/// Sums up the cells of threads, each as it was at the thread's moment; a thread without one was not
+/// there.
+fn summed(
+    views: &Projections,
+    query: &UsageQuery,
+    prices: &Prices,
+    mut moment: impl FnMut(&ThreadId) -> Result<Option<Seq>, RowError>,
+) -> Result<UsageReport, RowError> {
+    let snapshot = views.0.store.snapshot();
+    let (mut summing, mut changed) = (Summing::new(query, prices), Vec::new());
+    for_each_cell(&snapshot, query, |key, cell| {
+        let Some(seq) = moment(&key.thread_id)? else { return Ok(()) };
+        if cell.last_seq <= seq.get() {
+            summing.add(&key.thread_id, &cell);
+        } else if cell.first_seq <= seq.get() {
+            changed.push((key, cell, seq));
+        }
+        Ok(())
     })?;
-    for (key, cell) in changed {
-        summing.add(thread_id, &cell_at(&views.0.log, &snapshot, &key, cell, seq)?);
+    for (key, cell, seq) in changed {
+        summing.add(&key.thread_id, &cell_at(&views.0.log, &snapshot, &key, cell, seq)?);
     }
     Ok(summing.report())
 }

@@ -174,7 +174,7 @@ fn is_called_by(caller: &str, wanted: &str) -> bool {
 pub(super) fn for_each_cell(
     snapshot: &Snapshot<'_>,
     query: &UsageQuery,
-    mut show: impl FnMut(UsageCellKey, UsageCell),
+    mut show: impl FnMut(UsageCellKey, UsageCell) -> Result<(), RowError>,
 ) -> Result<(), RowError> {
     let thread_id = query.thread_id.as_ref();
     let run = thread_id.zip(query.run_id.as_ref()).map(|(thread, run)| NameHash::of_run(thread, run));
@@ -185,7 +185,7 @@ pub(super) fn for_each_cell(
         let rest = cells.last().map(|(last, _)| prefix.range_after(last));
         let is_last = cells.len() < CELLS_PAGE;
         for (key, cell) in cells {
-            show(key, cell);
+            show(key, cell)?;
         }
         match rest {
             Some(rest) if !is_last => range = rest,
@@ -199,7 +199,10 @@ impl Projections {
     /// model and caller; without one it looks at those of all threads.
     pub fn usage(&self, query: &UsageQuery, prices: &Prices) -> Result<UsageReport, RowError> {
         let mut summing = Summing::new(query, prices);
-        for_each_cell(&self.0.store.snapshot(), query, |key, cell| summing.add(&key.thread_id, &cell))?;
+        for_each_cell(&self.0.store.snapshot(), query, |key, cell| {
+            summing.add(&key.thread_id, &cell);
+            Ok(())
+        })?;
         Ok(summing.report())
     }
 }

@@ -158,7 +158,7 @@ fn thinking_goes_back_as_it_came_and_to_its_own_model_only() {
             result("toolu_1"),
             result("toolu_2"),
         ],
-        tools: Vec::new(),
+        tools: [].into(),
         agent: AgentTag::Lead,
     };
     let body = |name: &str| {
@@ -187,7 +187,7 @@ fn thinking_that_nothing_follows_is_not_sent() {
     reply.content.clear();
     let request = ModelRequest {
         messages: vec![Message::human("hi"), Message::Assistant(reply)],
-        tools: Vec::new(),
+        tools: [].into(),
         agent: AgentTag::Lead,
     };
     let wire = Wire::of(&ModelSettings::new("claude", Provider::Anthropic));

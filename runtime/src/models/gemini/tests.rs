@@ -121,7 +121,7 @@ fn signatures_go_back_on_their_parts_and_to_their_own_model_only() {
             result("fc1"),
             result("call_2"),
         ],
-        tools: Vec::new(),
+        tools: [].into(),
         agent: AgentTag::Lead,
     };
     let sent = |name: &str| {
@@ -181,7 +181,7 @@ fn thoughts_alone_are_not_sent() {
     reply.content.clear();
     let request = ModelRequest {
         messages: vec![Message::human("hi"), Message::Assistant(reply)],
-        tools: Vec::new(),
+        tools: [].into(),
         agent: AgentTag::Lead,
     };
     let wire = Wire::of(&ModelSettings::new("gemini", Provider::Gemini));

@@ -127,7 +127,7 @@ fn an_object_is_laid_over_another_key_by_key() {
 
 async fn ask(model: &HttpModel) -> Result<AssistantMessage, ModelError> {
     let request =
-        ModelRequest { messages: vec![Message::human("hello")], tools: Vec::new(), agent: AgentTag::Lead };
+        ModelRequest { messages: vec![Message::human("hello")], tools: [].into(), agent: AgentTag::Lead };
     model.call(&request, &no_deltas).await
 }
 

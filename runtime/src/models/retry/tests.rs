@@ -61,7 +61,7 @@ impl Pauses for Recorded {
 }
 
 fn request() -> ModelRequest {
-    ModelRequest { messages: vec![Message::human("hello")], tools: Vec::new(), agent: AgentTag::Lead }
+    ModelRequest { messages: vec![Message::human("hello")], tools: [].into(), agent: AgentTag::Lead }
 }
 
 async fn call(model: &Failing, pauses: &Recorded) -> (Result<AssistantMessage, GaveUp>, Vec<RetryNotice>) {

@@ -6,6 +6,7 @@ use domain::{
     delegation::{DelegationCommand, DelegationEnding},
     event::{CancelReason, DelegationRequested, RunSettings, RunStatus, Scope},
     ids::{DelegationId, RunId, SubagentType, ThreadId, ToolCallId, UserId},
+    limits::EVENT_BODY_BYTES_MAX,
     run::{RunCommand, RunEnding},
 };
 use eventlog::{EventLog, Options};
@@ -76,6 +77,15 @@ fn requested(task_id: &ToolCallId) -> DelegationCommand {
     }))
 }
 
+/// A delegation of the run of its own.
+fn another(task_id: &ToolCallId) -> Scope {
+    Scope {
+        run_id: Some(RunId::new("race").unwrap()),
+        task_id: Some(task_id.clone()),
+        delegation_id: Some(DelegationId::from_uuid(uuid::Uuid::now_v7())),
+    }
+}
+
 async fn decide(owner: &OwnerHandle, decision: Decision) -> Result<(), RecordError> {
     owner.record(Record { decision, facts: Vec::new() }).await.map(drop)
 }
@@ -90,11 +100,7 @@ async fn a_thousand_races_have_one_winner_each() {
     let mut winners: BTreeMap<usize, usize> = BTreeMap::new();
     for round in 0..1_000 {
         let task_id = ToolCallId::new("call_1").unwrap();
-        let scope = Scope {
-            run_id: Some(RunId::new("race").unwrap()),
-            task_id: Some(task_id.clone()),
-            delegation_id: Some(DelegationId::from_uuid(uuid::Uuid::now_v7())),
-        };
+        let scope = another(&task_id);
         let of = |command| Decision::Delegation(scope.clone(), Box::new(command));
         decide(&owner, of(requested(&task_id))).await.unwrap();
         decide(&owner, of(DelegationCommand::Admit { waited_ms: 0 })).await.unwrap();
@@ -119,6 +125,37 @@ async fn a_thousand_races_have_one_winner_each() {
     decide(&owner, Decision::Run(RunCommand::End(RunEnding::Interrupted))).await.unwrap();
     assert!(matches!(decide(&owner, start()).await, Err(RecordError::Run(_))));
     check_ended_once(&facts_of(&log));
+}
+
+// What waits together is recorded together, and what the log does not take refuses nobody else.
+#[tokio::test]
+async fn one_that_cannot_be_recorded_refuses_none_of_those_that_ask_beside_it() {
+    let log = EventLog::in_memory(Options::default());
+    let owner = owner(&log);
+    decide(&owner, start()).await.unwrap();
+    let task_id = ToolCallId::new("call_1").unwrap();
+    let scopes = [another(&task_id), another(&task_id), another(&task_id)];
+    let of = |scope: &Scope, command| Decision::Delegation(scope.clone(), Box::new(command));
+    let request = |place: usize| {
+        let DelegationCommand::Request(mut requested) = requested(&task_id) else { unreachable!() };
+        if place == 1 {
+            requested.prompt = "x".repeat(EVENT_BODY_BYTES_MAX + 1);
+        }
+        decide(&owner, of(&scopes[place], DelegationCommand::Request(requested)))
+    };
+    // All three are in the inbox before the owner looks into it.
+    let (first, large, last) = tokio::join!(request(0), request(1), request(2));
+    first.unwrap();
+    assert!(matches!(large, Err(RecordError::Journal(_))), "{large:?}");
+    last.unwrap();
+    let admit = |place: usize| decide(&owner, of(&scopes[place], DelegationCommand::Admit { waited_ms: 0 }));
+    let (first, large, last) = tokio::join!(admit(0), admit(1), admit(2));
+    first.unwrap();
+    assert!(matches!(large, Err(RecordError::Delegation(_))), "{large:?}");
+    last.unwrap();
+    let places: Vec<_> = facts_of(&log).iter().filter_map(|fact| fact.scope.delegation_id).collect();
+    let known = [0, 2, 0, 0, 2, 2].map(|place: usize| scopes[place].delegation_id.unwrap());
+    assert_eq!(places, known, "each has its own, in the order in which it was asked for");
 }
 
 // Field report 15, with whole runs: a cancel at any moment leaves one end each.

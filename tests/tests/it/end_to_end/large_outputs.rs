@@ -6,7 +6,6 @@ use domain::{digest::sha256_hex, limits::TOOL_OUTPUT_CHARS_MAX};
 use serde_json::json;
 use tests::{
     client::Client,
-    process::Served,
     record::{of_type, only, text},
     stub_model::{Asked, Call, Reply, StubModel},
 };
@@ -16,13 +15,6 @@ use super::remit;
 const OUTPUT_BYTES: usize = 50 * 1024 * 1024;
 /// What the server may need more for such an output. All of it at once would not fit.
 const MEMORY_KIB_MAX: u64 = 24 * 1024;
-
-/// The most memory that the process had at once.
-fn peak_kib(served: &Served) -> u64 {
-    let status = fs::read_to_string(format!("/proc/{}/status", served.child.id().unwrap())).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
 
 // Field report 94: 50 MB of output are kept whole, in bounded memory, and asked for once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,7 +35,7 @@ async fn fifty_megabytes_can_be_had_whole_and_take_no_memory() {
     let served = remit.serve(&[]).await;
     let client = Client::new(&served.url);
     assert_eq!(text(&client.run_to_end("warm up").await.1, "status"), "success");
-    let before = peak_kib(&served);
+    let before = served.peak_kib();
     let (thread_id, run) = client.run_to_end("print a lot").await;
     assert_eq!(text(&run, "status"), "success", "{run}");
     let events = client.thread_events(&thread_id).await;
@@ -60,7 +52,7 @@ async fn fifty_megabytes_can_be_had_whole_and_take_no_memory() {
     let url = format!("{}/api/threads/{thread_id}/blobs/{sha256}", served.url);
     let whole = reqwest::get(&url).await.unwrap().bytes().await.unwrap();
     assert_eq!((whole.len(), sha256_hex(&whole)), (OUTPUT_BYTES + 4, sha256.clone()));
-    let more = peak_kib(&served) - before;
+    let more = served.peak_kib() - before;
     assert!(more < MEMORY_KIB_MAX, "{more} KiB more");
     remit.run(&["blob", &sha256, "--out", "over-http", "--server", &served.url]).await.exited(0);
     assert_eq!(served.stop("-TERM").await, Some(0));
@@ -73,6 +65,12 @@ async fn fifty_megabytes_can_be_had_whole_and_take_no_memory() {
     assert!(!remit.folder().join("from-folder.part").exists());
     let verified = remit.run(&["verify", "--json"]).await.exited(0).json();
     assert_eq!((&verified["whole"], &verified["blobs"]), (&json!(true), &json!(2)));
+    // An export of the thread has it in plain where it is wanted, and is proven without the folder.
+    let words = ["export", "--out", "audit", "--thread", &thread_id, "--with-blobs"];
+    let told = remit.run(&words).await.exited(0);
+    assert!(told.stdout.contains("OUTPUTS    1 in plain"), "{}", told.stdout);
+    assert!(fs::read(remit.folder().join("audit/outputs").join(&sha256)).unwrap() == whole);
+    remit.run(&["verify", "audit"]).await.exited(0);
     // What an event names and is not there is damage.
     let (blobs, aside) = (remit.data().join("blobs"), remit.folder().join("aside"));
     fs::rename(&blobs, &aside).unwrap();

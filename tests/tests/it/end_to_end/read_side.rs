@@ -38,7 +38,7 @@ async fn json_of(remit: &Remit, words: &[&str]) -> Value {
 
 /// Every question of this file, with its answer as JSON.
 async fn answers(remit: &Remit, run_id: &str, place: &[&str]) -> Vec<Value> {
-    let questions: [&[&str]; 13] = [
+    let questions: [&[&str]; 17] = [
         &["messages"],
         &["messages", "--all"],
         &["messages", "--run", run_id],
@@ -52,6 +52,10 @@ async fn answers(remit: &Remit, run_id: &str, place: &[&str]) -> Vec<Value> {
         &["usage"],
         &["usage", "--by", "caller,model", "--run", run_id],
         &["usage", "--by", "day", "--caller", "subagent"],
+        &["threads", "--as-of-position", "6"],
+        &["threads"],
+        &["usage", "--as-of-position", "9", "--by", "caller"],
+        &["usage", "--as-of", "9", "--run", run_id, "--by", "caller"],
     ];
     let mut answers = Vec::new();
     for question in questions {
@@ -98,6 +102,10 @@ async fn commands_answer_from_a_folder_as_from_a_server() {
     assert_eq!(here[11]["total"], here[10]["total"]);
     assert_eq!(number(&here[12]["total"], "calls"), 5);
 
+    let threads = [&here[13][0], &here[14][0]].map(|thread| (number(thread, "seq"), text(thread, "status")));
+    assert_eq!((threads[0], threads[1].1), ((6, "busy"), "idle"), "the log has one thread");
+    assert_eq!((&here[15], number(&here[15]["total"], "calls")), (&here[16], 1));
+
     let server = remit.serve(&[]).await;
     let there = answers(&remit, run_id, &["--server", &server.url]).await;
     assert_eq!(here, there);
@@ -115,6 +123,8 @@ async fn commands_answer_from_a_folder_as_from_a_server() {
     }
     remit.run(&["usage", "--as-of", "3"]).await.exited(2);
     remit.run(&["messages", "--as-of", "9999"]).await.exited(4);
+    remit.run(&["threads", "--as-of-position", "9999"]).await.exited(4);
+    remit.run(&["usage", "--as-of-position", "9999"]).await.exited(4);
 }
 
 // Field report 88: a lead on one model and two children on others; by model and by caller the sums agree

@@ -62,7 +62,7 @@ async fn threads_of(source: &Source, selection: &Selection, output: &Output) -> 
     if *selection != Selection::default() {
         return Ok(vec![select::select(source, selection, output).await?.thread_id]);
     }
-    Ok(source.threads().await?.into_iter().map(|thread| thread.thread_id).collect())
+    Ok(source.threads(None).await?.into_iter().map(|thread| thread.thread_id).collect())
 }
 
 async fn check_thread(

@@ -6,7 +6,7 @@ use contracts::wire::{cap::Cap, event::EventRecord, evidence::OwnedReceipt, usag
 use domain::ids::ThreadId;
 use eventlog::Seq;
 use projections::{
-    CapFilter, FeedQuery, Listing, ReceiptFilter, TaskRef, UsageAxis, UsageQuery, usage_as_of,
+    CapFilter, FeedQuery, Listing, ReceiptFilter, TaskRef, UsageAxis, UsageQuery, usage_as_of, usage_at,
 };
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -70,13 +70,16 @@ impl Folder {
             to: wanted.to,
             group_by: group_by.clone(),
         };
-        let report = match (&query.thread_id, wanted.as_of) {
-            (Some(thread_id), Some(seq)) => {
+        let position = wanted.as_of_position.map(|position| self.check_position(position)).transpose()?;
+        let report = match (&query.thread_id, wanted.as_of, position) {
+            (_, _, Some(position)) => usage_at(&self.projections, position, &query, &self.prices)
+                .context("could not sum up the usage")?,
+            (Some(thread_id), Some(seq), None) => {
                 self.check_wish(thread_id, wanted.as_of)?;
                 usage_as_of(&self.projections, thread_id, Seq::new(seq), &query, &self.prices)
                     .context("could not sum up the usage")?
             }
-            (Some(_) | None, _) => {
+            (Some(_) | None, _, None) => {
                 self.projections.usage(&query, &self.prices).context("could not sum up the usage")?
             }
         };

@@ -70,6 +70,7 @@ impl Server {
         query.extend(wanted.from.map(|day| ("from", day.to_string())));
         query.extend(wanted.to.map(|day| ("to", day.to_string())));
         query.extend(wanted.as_of.map(|seq| ("as_of", seq.to_string())));
+        query.extend(wanted.as_of_position.map(|position| ("as_of_position", position.to_string())));
         let mut report: UsageReport = self.get(&["usage"], &query).await?;
         while let Some(after) = report.next_after.take().filter(|_| report.has_more) {
             let mut next = query.clone();

@@ -113,11 +113,12 @@ fn an_id_stands_for_one_call_in_the_whole_conversation() {
 fn a_body_holds_what_was_configured_and_nothing_else() {
     let request = ModelRequest {
         messages: vec![Message::system("s"), Message::human("hi")],
-        tools: vec![ToolSpec {
+        tools: [ToolSpec {
             name: "ls".into(),
             description: "lists".into(),
             parameters: json!({"type": "object"}),
-        }],
+        }]
+        .into(),
         agent: AgentTag::Lead,
     };
     let wire =
@@ -135,7 +136,7 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
     );
     let bare = Wire { max_tokens: None, temperature: None, ..wire };
     let messages = vec![Message::human("hi")];
-    let body = body(&bare, &ModelRequest { messages, tools: Vec::new(), ..request });
+    let body = body(&bare, &ModelRequest { messages, tools: [].into(), ..request });
     assert_eq!(body["max_tokens"], MAX_TOKENS_DEFAULT);
     for absent in ["tools", "temperature", "system"] {
         assert_eq!(body.get(absent), None, "{absent}");

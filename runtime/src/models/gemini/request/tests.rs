@@ -84,10 +84,11 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
     let properties = json!({"path": {"type": "string"}});
     let request = ModelRequest {
         messages: vec![Message::system("s"), Message::human("hi")],
-        tools: vec![
+        tools: [
             tool("ls", json!({"type": "object", "properties": properties, "additionalProperties": false})),
             tool("pwd", json!({"type": "object", "properties": {}})),
-        ],
+        ]
+        .into(),
         agent: AgentTag::Lead,
     };
     let wire =
@@ -106,6 +107,6 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
     );
     let bare = Wire { max_tokens: None, temperature: None, ..wire };
     let messages = vec![Message::human("hi")];
-    let body = body(&bare, &ModelRequest { messages, tools: Vec::new(), ..request });
+    let body = body(&bare, &ModelRequest { messages, tools: [].into(), ..request });
     assert_eq!(body, json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}));
 }

@@ -149,11 +149,12 @@ fn opaque_fields_go_back_to_their_own_model_only() {
 fn a_body_holds_what_was_configured_and_nothing_else() {
     let request = ModelRequest {
         messages: vec![Message::Human(HumanMessage { content: "hi".into(), id: Some("m1".into()) })],
-        tools: vec![ToolSpec {
+        tools: [ToolSpec {
             name: "ls".into(),
             description: "lists".into(),
             parameters: json!({"type": "object"}),
-        }],
+        }]
+        .into(),
         agent: AgentTag::Lead,
     };
     let wire =
@@ -169,7 +170,7 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
         })
     );
     let bare = Wire { max_tokens: None, temperature: None, ..wire };
-    let body = body(&bare, &ModelRequest { tools: Vec::new(), ..request });
+    let body = body(&bare, &ModelRequest { tools: [].into(), ..request });
     for absent in ["tools", "max_tokens", "temperature"] {
         assert_eq!(body.get(absent), None, "{absent}");
     }
