@@ -37,7 +37,8 @@ use crate::{
 pub struct AgentsLoad {
     /// Leads that work at once, each on a thread of its own: from 1.
     pub runs: u32,
-    /// What each of them delegates in one reply: 1 to 50.
+    /// What each of them delegates in one reply: 1 to 50. No more than `max_running` of one reply are
+    /// carried out.
     pub delegations_per_run: u32,
     /// Model calls of each subagent, all but the last with a tool call: from 1.
     pub turns_per_delegation: u32,
@@ -155,7 +156,7 @@ pub(crate) async fn agents_on(
     runtime.shutdown().await;
     let turns = times.turns();
     Ok(AgentsReport {
-        delegations: u64::from(load.runs) * u64::from(load.delegations_per_run),
+        delegations: times.done(),
         turns,
         overhead_per_turn_us: overhead(times.overheads()),
         peak_rss_mib: peak_rss_mib(),

@@ -35,6 +35,8 @@ pub(super) struct Times(Arc<Mutex<Seen>>);
 #[derive(Default)]
 struct Seen {
     turns: u64,
+    /// Subagents that have said their last.
+    done: u64,
     /// When each subagent had its last reply.
     answered: HashMap<String, Instant>,
     overheads: Vec<Duration>,
@@ -43,6 +45,10 @@ struct Seen {
 impl Times {
     pub(super) fn turns(&self) -> u64 {
         self.seen().turns
+    }
+
+    pub(super) fn done(&self) -> u64 {
+        self.seen().done
     }
 
     pub(super) fn overheads(&self) -> Vec<Duration> {
@@ -126,8 +132,10 @@ impl ChatModel for PacedModel {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(self.load.model_ms)).await;
             let reply = if is_lead { self.lead(&task, turn) } else { self.subagent(turn) };
-            if !is_lead && !reply.tool_calls.is_empty() {
-                self.times.answered(&task);
+            match (is_lead, reply.tool_calls.is_empty()) {
+                (true, _) => {}
+                (false, true) => self.times.seen().done += 1,
+                (false, false) => self.times.answered(&task),
             }
             Ok(reply)
         })
