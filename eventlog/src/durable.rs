@@ -18,11 +18,15 @@ const UNFINISHED: &str = "new";
 /// A crash leaves the file as it was, or as it is now.
 pub(crate) fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let unfinished = path.with_extension(UNFINISHED);
-    let mut file =
-        OpenOptions::new().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(&unfinished)?;
+    let mut file = create(&unfinished)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     move_to(&unfinished, path)
+}
+
+/// Makes an empty file that only its owner reads and writes. It is not on disk yet.
+pub(crate) fn create(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(true).mode(OWNER_ONLY).open(path)
 }
 
 /// Gives a file or folder another name, and returns when the name is on disk.

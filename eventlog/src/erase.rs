@@ -21,6 +21,11 @@ pub fn run_hash(thread_id: &ThreadId, run_id: &RunId) -> RunHash {
     RunHash::from_bytes(keys::run_entry::hash(&StreamId::Thread(thread_id.clone()), run_id))
 }
 
+/// What stands for a thread in the list of keys, in hexadecimal digits.
+pub fn thread_hash(thread_id: &ThreadId) -> String {
+    hex::encode(sealer::thread_scope(thread_id).0)
+}
+
 /// Why nothing, or not everything, was erased. Asking again is safe.
 #[derive(Debug, thiserror::Error)]
 pub enum EraseError {

@@ -64,6 +64,7 @@ impl OpenError {
             | Self::HeadDiffers { .. }
             | Self::WatermarkDamaged { .. }
             | Self::SegmentDamaged { .. }
+            | Self::RecordLost { .. }
             | Self::KeysLost { .. }
             | Self::KeysDamaged { .. } => true,
             Self::Engine { source, .. } => source.is_damage(),

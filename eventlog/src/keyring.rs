@@ -22,12 +22,14 @@ use std::{
 use crate::secret::{self, SecretKey};
 
 mod file;
+mod listed;
 mod master;
 mod slot;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use file::{CopiedKeys, KeyFile};
+pub use listed::{KeyState, ListedKey, Rewrapped};
 pub use master::MasterKey;
 pub(crate) use slot::Slot;
 

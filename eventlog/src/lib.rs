@@ -76,15 +76,15 @@ pub use codec::{
     typed::{Encoded, FOREIGN_SCHEMA_VERSION, UndecodableEvent, decode, encode},
 };
 pub use condition::{CommitStats, Health, Histogram, Stats};
-pub use erase::{EraseError, run_hash};
+pub use erase::{EraseError, run_hash, thread_hash};
 pub use foreign_json::{NESTING_MAX, TooDeep, with_whole_characters};
 pub use integrity::is_damage;
 pub use json::Json;
-pub use keyring::{Keyring, MasterKey};
+pub use keyring::{KeyState, Keyring, ListedKey, MasterKey, Rewrapped};
 pub use lock::Holder;
 pub use log::EventLog;
 pub use new_event::{NewEvent, Scope};
-pub use open::{Inspection, OpenError, free_bytes, inspect, peek_registry};
+pub use open::{Inspection, OpenError, free_bytes, inspect, list_keys, peek_registry, rewrap_keys};
 pub use options::{Clock, OnMigrating, Options};
 pub use position::{Position, Seq};
 pub use read::{EventFilter, PAGE_BYTES_MAX, ReadError, RunQuery};

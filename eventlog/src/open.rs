@@ -36,11 +36,13 @@ use crate::{
 
 mod error;
 mod inspect;
+mod keys;
 mod look;
 pub(crate) mod recover;
 
 pub use error::OpenError;
 pub use inspect::{Inspection, free_bytes, inspect, peek_registry};
+pub use keys::{list_keys, rewrap_keys};
 pub(crate) use look::{Look, look};
 
 const LOCK_FILE: &str = "remit.lock";
@@ -92,7 +94,7 @@ pub(crate) fn open_by(
     migrate::bring_up_to_date(folder, options)?;
     let looked = look(folder)?;
     prepare(&looked.segments);
-    if let Some(refusal) = looked.refusal(folder).or_else(|| looked.refusal_by_index(folder)) {
+    if let Some(refusal) = looked.refusal(folder) {
         return Err(refusal);
     }
     let keyring = open_keys(folder, options, looked.must_have_keys())?;

@@ -16,8 +16,8 @@ use crate::{
     chain::Hash,
     engine::EngineError,
     index::{Checkpoint, Index as LogIndex},
-    keyring::Keyring,
-    open::{self, LOG_FOLDER, OpenError, WATERMARK_FILE, recover},
+    keyring::{KeyFile, Keyring},
+    open::{self, KEYS_FOLDER, LOG_FOLDER, OpenError, WATERMARK_FILE, recover},
     options::Options,
     position::{Position, Seq},
     segment::Segments,
@@ -292,12 +292,18 @@ pub fn verify_folder(
     request: VerifyRequest<'_>,
 ) -> Result<Report, VerifyError> {
     let log_folder = folder.join(LOG_FOLDER);
-    // Where a head was noted a log has been.
-    if !log_folder.exists() && !folder.join(WATERMARK_FILE).exists() {
+    // Where a head was noted, or keys were made, a log has been.
+    let is_there = log_folder.exists()
+        || folder.join(WATERMARK_FILE).exists()
+        || KeyFile::has_keys(&folder.join(KEYS_FOLDER));
+    if !is_there {
         return Err(VerifyError::NoLog { folder: folder.display().to_string() });
     }
     let _lock = open::acquire_lock(folder, (options.clock)())?;
     let looked = open::look(folder)?;
+    if let Some(refusal) = looked.refusal_by_keys(folder) {
+        return Err(refusal.into());
+    }
     if let Some(damage) = looked.damage() {
         return Ok(Report::of_damage(damage));
     }

@@ -1,6 +1,7 @@
 //! The command line: what may be written, and what it means. Nothing here does anything.
 
 mod agents;
+mod keys;
 mod log_tools;
 mod models;
 mod views;
@@ -13,6 +14,7 @@ use eventlog::BlobDigest;
 use projections::Pace;
 
 pub(crate) use self::agents::{AgentsArguments, AgentsOrder};
+pub(crate) use self::keys::{KeysArguments, KeysCommand};
 pub(crate) use self::log_tools::{
     BackupArguments, Bench, BenchAgents, BenchAppend, BenchArguments, DoctorArguments, ExportArguments,
     ImportArguments, RebuildArguments, ReplayArguments, RestoreArguments, TailArguments, VerifyArguments,
@@ -96,6 +98,8 @@ pub(crate) enum Command {
     Agents(AgentsArguments),
     /// List the configured models, or try one
     Models(ModelsArguments),
+    /// List the keys of threads and runs, or change the master key that wraps them
+    Keys(KeysArguments),
     /// Print events as they are recorded
     Tail(TailArguments),
     /// Fold what was recorded up to any event, step through it, or check that it can be made again

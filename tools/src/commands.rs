@@ -14,6 +14,7 @@ mod erase;
 mod events;
 mod export;
 mod import;
+pub(crate) mod keys;
 mod ledger;
 mod messages;
 pub(crate) mod models;
@@ -51,6 +52,7 @@ pub(crate) async fn perform(context: &Context, command: Command) -> anyhow::Resu
         Command::Usage(arguments) => usage::usage(context, &arguments).await,
         Command::Agents(arguments) => agents::agents(context, arguments).await,
         Command::Models(arguments) => models::models(context, arguments).await,
+        Command::Keys(arguments) => keys::keys(context, arguments).await,
         Command::Tail(arguments) => tail::tail(context, arguments).await,
         Command::Replay(arguments) => replay::replay(context, &arguments).await,
         Command::Verify(arguments) => verify::verify(context, arguments).await,

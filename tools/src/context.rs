@@ -80,7 +80,9 @@ pub(crate) fn existing_data_folder(config: &Config) -> anyhow::Result<PathBuf> {
     let folder = &config.log.path;
     // A part of it is looked for too, so that a mistyped path does not become a data folder. Where one
     // of them is lost, opening the folder says so.
-    if folder.join("log").is_dir() || folder.join("head").is_file() {
+    let is_there = folder.join("log").is_dir()
+        || ["head", "keys/threads"].iter().any(|file| folder.join(file).is_file());
+    if is_there {
         return Ok(folder.clone());
     }
     let shown = folder.display();

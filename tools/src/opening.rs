@@ -15,7 +15,7 @@ use crate::{failure::Failure, migration};
 
 /// What the configuration says about the log, for whoever opens it.
 pub(crate) fn options_of(config: &Config) -> anyhow::Result<Options> {
-    let master_key = master_key(&config.log.master_key, |name| std::env::var_os(name))?;
+    let master_key = master_key_of(&config.log.master_key)?;
     let redactor = Redactor::new(&config.redaction).context("could not use the redaction settings")?;
     let on_migrating = Some(migration::told(config.log.path.clone()));
     let options =
@@ -23,6 +23,11 @@ pub(crate) fn options_of(config: &Config) -> anyhow::Result<Options> {
     #[cfg(debug_assertions)]
     let options = crash_point::armed(options);
     Ok(options)
+}
+
+/// The master key from a place that a configuration could name.
+pub(crate) fn master_key_of(source: &MasterKeySource) -> anyhow::Result<MasterKey> {
+    master_key(source, |name| std::env::var_os(name))
 }
 
 /// A file is read by the log itself, each time that it is opened.

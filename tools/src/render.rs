@@ -8,6 +8,7 @@ pub(crate) mod card;
 pub(crate) mod doctor;
 pub(crate) mod events;
 pub(crate) mod export;
+pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod messages;
 pub(crate) mod models;

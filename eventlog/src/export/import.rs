@@ -28,7 +28,7 @@ use crate::{
     },
     keyring::ScopeId,
     keys,
-    open::{self, KEYS_FOLDER, OpenError, WATERMARK_FILE},
+    open::{self, KEYS_FOLDER, LOG_FOLDER, OpenError, WATERMARK_FILE},
     options::Options,
     recorded::{EventHashes, RecordedEvent},
     seal::{Opened, Seal},
@@ -102,6 +102,8 @@ fn fill(
     options: &Options,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Report, ExportError> {
+    let log_folder = folder.join(LOG_FOLDER);
+    fs::create_dir(&log_folder).map_err(io_error("create", &log_folder))?;
     put_keys(folder, export, master_key)?;
     blob::copy::copy_all(export, folder).map_err(io_error("copy the blobs from", export))?;
     write_log(folder, export, manifest, options, progress)?;

@@ -12,17 +12,19 @@
 //! where that matters.)
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Read, Write},
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
 };
 
 use super::{
-    MasterKey, ScopeId, Slot,
+    ListedKey, MasterKey, ScopeId, Slot,
     slot::{self, SLOT_BYTES},
 };
 use crate::{codec::bytes::Reader, open::OpenError, secret::SecretKey};
+
+mod rewrap;
 
 const MASTER_FILE: &str = "master.key";
 const SLOTS_FILE: &str = "threads";
@@ -69,6 +71,12 @@ impl KeyFile {
             .check_header()
     }
 
+    /// Whether a key was ever made in a folder. A file that cannot be read has none to tell of.
+    pub(crate) fn has_keys(folder: &Path) -> bool {
+        let bytes = fs::read(folder.join(SLOTS_FILE)).unwrap_or_default();
+        bytes.iter().skip(SLOT_BYTES).any(|byte| *byte != 0)
+    }
+
     /// Opens the keys in a folder. `must_exist` says that the log has sealed events.
     pub(crate) fn open(folder: &Path, master: &MasterKey, must_exist: bool) -> Result<Self, OpenError> {
         let path = folder.join(SLOTS_FILE);
@@ -95,6 +103,8 @@ impl KeyFile {
             keys.create(folder).map_err(|source| io_error("create", &keys.path, source))?;
         } else {
             keys.check_header()?;
+            rewrap::clear_leftovers(folder)
+                .map_err(|source| io_error("remove old keys from", folder, source))?;
         }
         Ok(keys)
     }
@@ -121,41 +131,56 @@ impl KeyFile {
         if length < u64::from(capacity) * SLOT_BYTES as u64 {
             return Err(damaged());
         }
-        if check != self.master_check() {
+        if check != master_check(&self.master) {
             return Err(OpenError::MasterKeyWrong { path: self.path.clone(), given: self.given.clone() });
         }
         self.capacity = capacity;
         Ok(())
     }
 
-    /// What tells one master key from another and says nothing about it.
-    fn master_check(&self) -> [u8; 16] {
-        let mut check = [0; 16];
-        let mut hasher = blake3::Hasher::new_keyed(self.master.bytes());
-        hasher.update(b"remit: is this the master key").finalize_xof().fill(&mut check);
-        check
-    }
-
     /// Every slot that was written. A damaged one is reported; its events cannot be opened.
     pub(super) fn slots(&mut self) -> io::Result<Vec<(u32, Slot)>> {
-        let mut slots = Vec::new();
+        let (mut slots, mut next) = (Vec::new(), self.next);
+        self.visit(&mut |number, found| {
+            match found {
+                slot::Read::Empty => return,
+                slot::Read::Slot(slot) => slots.push((number, slot)),
+                slot::Read::Damaged => {
+                    tracing::error!(path = %self.path.display(), slot = number,
+                        "a key is damaged: what was sealed with it cannot be opened");
+                }
+            }
+            next = number + 1;
+        })?;
+        self.next = next;
+        Ok(slots)
+    }
+
+    /// Whose keys there are, and how they are.
+    pub(crate) fn list(&self) -> io::Result<Vec<ListedKey>> {
+        let mut listed = Vec::new();
+        self.visit(&mut |slot, found| {
+            let found = match found {
+                slot::Read::Empty => return,
+                slot::Read::Slot(slot) => Some(slot),
+                slot::Read::Damaged => None,
+            };
+            listed.push(ListedKey::of(slot, found.as_ref(), &self.master));
+        })?;
+        Ok(listed)
+    }
+
+    /// Shows every slot behind the first, in order.
+    fn visit(&self, show: &mut dyn FnMut(u32, slot::Read)) -> io::Result<()> {
         let mut chunk = vec![0; GROW_SLOTS as usize * SLOT_BYTES];
         for start in (0..self.capacity).step_by(GROW_SLOTS as usize) {
             self.file.read_exact_at(&mut chunk, offset(start))?;
             let (all, _) = chunk.as_chunks::<SLOT_BYTES>();
             for (number, bytes) in (start..).zip(all).filter(|(number, _)| *number > 0) {
-                match Slot::read(*bytes) {
-                    slot::Read::Empty => continue,
-                    slot::Read::Slot(slot) => slots.push((number, slot)),
-                    slot::Read::Damaged => {
-                        tracing::error!(path = %self.path.display(), slot = number,
-                            "a key is damaged: what was sealed with it cannot be opened");
-                    }
-                }
-                self.next = number + 1;
+                show(number, Slot::read(*bytes));
             }
         }
-        Ok(slots)
+        Ok(())
     }
 
     /// Copies every slot as it is now, and returns when the copy is on disk.
@@ -222,7 +247,7 @@ impl KeyFile {
         self.file.write_all_at(&zeros, offset(self.capacity))?;
         self.file.sync_all()?;
         self.capacity = capacity;
-        self.write_slot(0, &header(capacity, &self.master_check()))?;
+        self.write_slot(0, &header(capacity, &master_check(&self.master)))?;
         self.sync()
     }
 
@@ -247,6 +272,14 @@ fn is_unfinished(path: &Path) -> Result<bool, OpenError> {
     };
     let start = read().map_err(|source| io_error("read", path, source))?;
     Ok(start.iter().all(|byte| *byte == 0))
+}
+
+/// What tells one master key from another and says nothing about it.
+fn master_check(master: &SecretKey) -> [u8; 16] {
+    let mut check = [0; 16];
+    let mut hasher = blake3::Hasher::new_keyed(master.bytes());
+    hasher.update(b"remit: is this the master key").finalize_xof().fill(&mut check);
+    check
 }
 
 fn offset(number: u32) -> u64 {

@@ -1,6 +1,10 @@
 //! The key file: keys that stay, keys that go, and files that are lost, cut or of somebody else.
 
+mod rewrapping;
+
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
+
+use proptest::prelude::*;
 
 use super::{slot::SLOT_BYTES, *};
 use crate::open::OpenError;
@@ -198,5 +202,27 @@ fn a_file_that_was_never_finished_is_made_anew() {
         let key = open(folder.path()).find_or_create(THREAD, THREAD).unwrap();
         assert!(key.is_some());
         open(folder.path());
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_slot_is_read_back_by_its_own_master_key_alone_and_no_changed_byte_passes(
+        bytes: [[u8; 32]; 3], thread: [u8; 16], scope: [u8; 16], at in 0..SLOT_BYTES, bit in 0..8_u32,
+    ) {
+        let [master, other, key] = bytes.map(SecretKey::new);
+        prop_assume!(master != other);
+        let slot = Slot::wrap(&master, ScopeId(thread), ScopeId(scope), &key).unwrap();
+        let mut stored = *slot.bytes();
+        let slot::Read::Slot(read) = Slot::read(stored) else { panic!("a whole slot is damaged") };
+        prop_assert_eq!((read.thread(), read.scope()), (ScopeId(thread), ScopeId(scope)));
+        prop_assert!(!read.is_destroyed());
+        prop_assert_eq!((read.unwrap(&master), read.unwrap(&other)), (Some(key), None));
+        stored[at] ^= 1 << bit;
+        prop_assert!(matches!(Slot::read(stored), slot::Read::Damaged));
+        let slot::Read::Slot(gone) = Slot::read(*Slot::destroyed(ScopeId(thread), ScopeId(scope)).bytes()) else {
+            panic!("a destroyed slot is damaged")
+        };
+        prop_assert_eq!((gone.thread(), gone.scope(), gone.unwrap(&master)), (ScopeId(thread), ScopeId(scope), None));
     }
 }

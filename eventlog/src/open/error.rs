@@ -149,6 +149,16 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// There are keys of threads, and no log: it was removed.
+    #[error(
+        "the log in {} is missing, and there are keys of threads that it had; keep the folder as it is, and \
+         restore a backup into a new one",
+        .folder.display()
+    )]
+    RecordLost {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The file with the keys was cut, or its beginning is damaged.
     #[error("the key file {} is damaged; keep the folder as it is, and restore a backup into a new one", .path.display())]
     KeysDamaged {

@@ -37,7 +37,7 @@ pub struct Inspection {
 pub fn inspect(folder: &Path, options: &Options) -> Result<Inspection, OpenError> {
     let _lock = acquire_lock(folder, (options.clock)())?;
     let looked = look(folder)?;
-    if let Some(refusal) = looked.refusal(folder).or_else(|| looked.refusal_by_index(folder)) {
+    if let Some(refusal) = looked.refusal(folder) {
         return Err(refusal);
     }
     let keyring = if looked.must_have_keys() { Some(open_keys(folder, options, true)?) } else { None };

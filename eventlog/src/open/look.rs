@@ -5,10 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{LOG_FOLDER, OpenError, WATERMARK_FILE, io_error, recover, segments_folder};
+use super::{KEYS_FOLDER, LOG_FOLDER, OpenError, WATERMARK_FILE, io_error, recover, segments_folder};
 use crate::{
     durable,
     format::{self, Found},
+    keyring::KeyFile,
     migrate,
     position::Position,
     segment::{
@@ -72,6 +73,12 @@ impl Look {
 
     /// Why the folder must not be opened, if so.
     pub(super) fn refusal(&self, folder: &Path) -> Option<OpenError> {
+        self.refusal_by_record(folder)
+            .or_else(|| self.refusal_by_index(folder))
+            .or_else(|| self.refusal_by_keys(folder))
+    }
+
+    fn refusal_by_record(&self, folder: &Path) -> Option<OpenError> {
         let folder = folder.to_owned();
         if let Ending::Damaged { address, flaw } = self.survey.ending {
             let (path, at) = self.segments.place_of(address);
@@ -91,12 +98,19 @@ impl Look {
 
     /// Why a folder without a head file must not be opened, if so: its index knows of events that its
     /// record does not have. Where that is not so, nothing says whether the record is whole.
-    pub(super) fn refusal_by_index(&self, folder: &Path) -> Option<OpenError> {
+    fn refusal_by_index(&self, folder: &Path) -> Option<OpenError> {
         if self.noted != Noted::Nothing {
             return None;
         }
         let (log, noted) = (self.survey.head.position, recover::indexed(&folder.join(LOG_FOLDER))?.position);
         (noted > log).then(|| OpenError::HeadBehind { folder: folder.to_owned(), log, noted })
+    }
+
+    /// Why a folder without a log must not be opened, if so: it has keys, and the folder of the log is
+    /// there before the first key.
+    pub(crate) fn refusal_by_keys(&self, folder: &Path) -> Option<OpenError> {
+        let is_lost = !folder.join(LOG_FOLDER).exists() && KeyFile::has_keys(&folder.join(KEYS_FOLDER));
+        is_lost.then(|| OpenError::RecordLost { folder: folder.to_owned() })
     }
 
     /// What is wrong with the record, as damage of the log.

@@ -4,8 +4,8 @@ use std::{fs, path::Path, sync::Arc};
 
 use super::*;
 use crate::{
-    AppendError, EventLog, Health, MasterKey, Options, SecretKey, Seq, StreamId, VerifyRequest, chain,
-    repair, sample, store::FaultyStore, verify_stream,
+    AppendError, EventLog, Health, MasterKey, Options, SecretKey, Seq, StreamId, VerifyError, VerifyRequest,
+    chain, repair, sample, sealer, store::FaultyStore, verify_folder, verify_stream,
 };
 
 fn open_log(folder: &Path) -> Result<EventLog, OpenError> {
@@ -385,4 +385,28 @@ async fn half_a_master_key_that_a_crash_left_hinders_no_start() {
     names.sort();
     assert_eq!(names, ["master.key", "threads"]);
     assert_eq!(open_log(folder.path()).unwrap().head(), Position::new(1));
+}
+
+/// Somebody removed everything but the keys: a new log would hide that.
+#[tokio::test]
+async fn keys_without_a_log_are_refused_and_a_first_key_without_its_event_is_not() {
+    let folder = filled().await;
+    fs::remove_file(folder.path().join(WATERMARK_FILE)).unwrap();
+    fs::remove_dir_all(folder.path().join("log")).unwrap();
+    for _ in 0..2 {
+        assert!(matches!(open_log(folder.path()).err(), Some(OpenError::RecordLost { .. })));
+        let verified = verify_folder(folder.path(), &sample::options(), VerifyRequest::default());
+        assert!(matches!(verified, Err(VerifyError::Open(OpenError::RecordLost { .. }))), "{verified:?}");
+    }
+    // A crash between the first key and the first commit, after which nobody noted a head.
+    let folder = tempfile::tempdir().unwrap();
+    open_log(folder.path()).unwrap().close().await;
+    let keys = open_keys(folder.path(), &sample::options(), true).unwrap();
+    let StreamId::Thread(thread) = sample::thread("t") else { panic!() };
+    let thread = sealer::thread_scope(&thread);
+    keys.find_or_create(thread, thread).unwrap();
+    keys.save().unwrap();
+    drop(keys);
+    fs::remove_file(folder.path().join(WATERMARK_FILE)).unwrap();
+    assert_eq!(open_log(folder.path()).unwrap().head(), Position::ZERO);
 }

@@ -1,5 +1,7 @@
 //! The head file: what is noted is read back, and damage is noticed.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::position::Position;
 
@@ -71,5 +73,18 @@ fn a_damaged_file_stays_damaged() {
         let (_, noted) = Watermark::open(&path).unwrap();
         assert_eq!(noted, Noted::Damaged);
         assert_eq!(std::fs::read(&path).unwrap(), b"PWNED");
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_head_is_read_back_and_no_changed_byte_passes(
+        position: u64, chain: [u8; 32], at in 0..80_usize, bit in 0..8_u32,
+    ) {
+        let head = Head { position: Position::new(position), chain };
+        let mut slot = encode_slot(head);
+        prop_assert_eq!(read_slots(&slot).0, Noted::Head(head));
+        slot[at] ^= 1 << bit;
+        prop_assert_eq!(read_slots(&slot).0, Noted::Damaged);
     }
 }

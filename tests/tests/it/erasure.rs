@@ -1,7 +1,7 @@
 //! After an erasure nothing of a thread is anywhere in the data folder, and before
 //! it nothing of it is there in plain but its own files.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, ops::ControlFlow, path::Path, sync::Arc};
 
 use domain::{
     event::RunStatus,
@@ -11,6 +11,8 @@ use domain::{
 use eventlog::{
     Append, EventFilter, EventLog, Expected, IdempotencyKey, Json, NewEvent, Options, Position,
     RecordedEvent, Scope, Seq, StreamId, VerifyRequest,
+    backup::BackupRequest,
+    export::{ExportRequest, Filter, SigningKey, export},
 };
 use projections::{CapFilter, Feed, FeedQuery, Listing, Projections, ReceiptFilter, as_of};
 use runtime::{
@@ -24,6 +26,9 @@ use serde_json::{Map, json};
 const PLANTED: &str = "Zq7xPlanted";
 /// The same as ids may be written.
 const PLANTED_ID: &str = "zq7x-planted";
+
+/// The planted text, so often, is too large for an event, and goes into a blob.
+const LARGE_TIMES: usize = 600;
 
 /// Every agent says, asks, writes, reads and fails with the planted text.
 const SCENARIO: &str = r#"
@@ -42,6 +47,10 @@ agents:
             args: { path: /mnt/user-data/workspace/Zq7xPlanted.txt }
           - tool: read_file
             args: { path: /mnt/user-data/workspace/Zq7xPlanted-missing.txt }
+          - tool: write_file
+            args: { path: /mnt/user-data/workspace/large.txt, content: "LARGE" }
+          - tool: read_file
+            args: { path: /mnt/user-data/workspace/large.txt }
       - say: "Zq7xPlanted again"
         calls:
           - tool: task
@@ -105,7 +114,8 @@ struct Host {
 
 impl Host {
     fn open(folder: &Path) -> Self {
-        Self::playing(folder, SCENARIO)
+        let large = format!("{PLANTED} in a large output. ").repeat(LARGE_TIMES);
+        Self::playing(folder, &SCENARIO.replace("LARGE", &large))
     }
 
     fn playing(folder: &Path, scenario: &str) -> Self {
@@ -209,6 +219,28 @@ fn check_nowhere(folder: &Path) {
     assert_eq!(holders(folder, PLANTED_ID), Vec::<String>::new());
 }
 
+/// A backup with the files of threads, and an export of everything.
+fn copy_out(log: &EventLog, data: &Path, copies: &Path) {
+    let (threads, made_at) = (data.join("threads"), SystemClock.now());
+    let progress = &mut |_| ControlFlow::Continue(());
+    let request = BackupRequest { taken_at: made_at, threads: Some(&threads), progress };
+    log.back_up(&copies.join("backup"), request).unwrap();
+    let (target, key) = (copies.join("export"), SigningKey::of(None, copies).unwrap());
+    let (filter, made_by) = (Filter::default(), "a test".to_owned());
+    let progress = &mut |_| ControlFlow::Continue(());
+    let request = ExportRequest {
+        target: &target,
+        filter,
+        with_blobs: true,
+        is_anew: false,
+        key: &key,
+        made_at,
+        made_by,
+        progress,
+    };
+    export(log, request).unwrap();
+}
+
 /// What of an event stays for ever.
 fn places(events: &[RecordedEvent]) -> Vec<(Position, StreamId, Seq, [u8; 32])> {
     events.iter().map(|event| (event.position, event.stream.clone(), event.seq, event.hash)).collect()
@@ -254,6 +286,7 @@ async fn nothing_of_an_erased_thread_is_anywhere_in_the_folder() {
     host.close().await;
 
     // Before: the thread's files have it, and nothing else.
+    assert!(fs::read_dir(data.join("blobs")).unwrap().count() > 0, "a large output is a blob");
     let before = holders(data, PLANTED);
     let threads = data.join("threads").display().to_string();
     assert!(!before.is_empty() && before.iter().all(|path| path.starts_with(&threads)), "{before:?}");
@@ -279,8 +312,11 @@ async fn nothing_of_an_erased_thread_is_anywhere_in_the_folder() {
 
     // What stays is erased too, so that whatever is found is what the erasures left.
     host.runtime.erase_thread(&stays).await.unwrap();
+    let copies = tempfile::tempdir().unwrap();
+    copy_out(&host.log, data, copies.path());
     host.close().await;
     check_nowhere(data);
+    check_nowhere(copies.path());
 
     // A view that is made again from what is left has nothing of it either.
     fs::remove_dir_all(data.join("views")).unwrap();
@@ -391,11 +427,9 @@ async fn nothing_of_an_erased_run_is_told_and_everything_of_the_others() {
     assert!(told.contains(STAYING));
     assert_eq!(of_run(&host, &thread, &stays, then), kept);
     assert_eq!(host.views.thread(&thread).unwrap().unwrap().runs, 1);
-    let copy = tempfile::tempdir().unwrap();
-    let progress = &mut |_| std::ops::ControlFlow::Continue(());
-    let request = eventlog::backup::BackupRequest { taken_at: SystemClock.now(), threads: None, progress };
-    host.log.back_up(&copy.path().join("backup"), request).unwrap();
-    check_nowhere(copy.path());
+    let copies = tempfile::tempdir().unwrap();
+    copy_out(&host.log, data, copies.path());
+    check_nowhere(copies.path());
     host.close().await;
     check_nowhere(data);
 

@@ -52,6 +52,10 @@ pub(super) fn of_open(error: &OpenError) -> Finding {
             );
             problem("record", found, restore_advice())
         }
+        OpenError::RecordLost { .. } => {
+            let found = "the log is missing, and there are keys of threads that it had".to_owned();
+            problem("record", found, restore_advice())
+        }
         OpenError::OldFormat { .. } => {
             let advice = "start the server on it once: that brings it to the present format".to_owned();
             problem("format", "an earlier version wrote the log".to_owned(), advice)
@@ -109,6 +113,7 @@ fn of_keys(error: &OpenError) -> (String, String) {
         | OpenError::Store(_)
         | OpenError::HeadBehind { .. }
         | OpenError::SegmentDamaged { .. }
+        | OpenError::RecordLost { .. }
         | OpenError::OldFormat { .. }
         | OpenError::Migration { .. }
         | OpenError::HeadDiffers { .. }

@@ -60,6 +60,14 @@ async fn each_trouble_has_its_error() {
         matches!(error, OpenError::Format { .. })
     })
     .await;
+    check(
+        &|folder| {
+            fs::remove_dir_all(folder.join("log")).unwrap();
+            fs::remove_file(folder.join(WATERMARK_FILE)).unwrap();
+        },
+        |error| matches!(error, OpenError::RecordLost { .. }),
+    )
+    .await;
     let folder = filled().await;
     let wrong =
         Options { master_key: MasterKey::given(SecretKey::new([1; 32]), "a test"), ..sample::options() };

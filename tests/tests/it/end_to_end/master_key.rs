@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, fs};
 
+use serde_json::Value;
 use tests::{
     folders::contents,
     process::{Ended, Remit},
@@ -15,7 +16,7 @@ const OTHER: &str = "fffffffffffffffffffffffffffffffffffffffffffffffffffffffffff
 const FROM_FILE: &str = "log: { master_key: { file: elsewhere/master } }\n";
 
 /// Every command that opens the log.
-const COMMANDS: [&[&str]; 10] = [
+const COMMANDS: [&[&str]; 11] = [
     &["threads"],
     &["runs"],
     &["events"],
@@ -24,6 +25,7 @@ const COMMANDS: [&[&str]; 10] = [
     &["demo"],
     &["verify"],
     &["doctor"],
+    &["keys", "list"],
     &["backup", "--out", "backup"],
     &["serve", "--listen", "127.0.0.1:0"],
 ];
@@ -128,4 +130,54 @@ async fn a_backup_without_its_key_needs_it_to_be_restored() {
     let lost = remit.run(&["restore", "backup", "--data", "lost"]).await.exited(1);
     assert!(lost.stderr.contains("log.master_key"), "{}", lost.stderr);
     assert!(!remit.folder().join("lost").exists());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_master_key_is_changed_and_keys_are_listed_without_being_shown() {
+    let remit = remit();
+    remit.run(&["run", "Look at the files here"]).await.exited(0);
+    let threads = remit.run(&["threads", "--json"]).await.exited(0).json();
+    let thread = threads[0]["thread_id"].as_str().unwrap().to_owned();
+    let generated = fs::read_to_string(remit.data().join("keys/master.key")).unwrap();
+    write_key(&remit, KEY);
+
+    // From the generated key to one in a file. Until the configuration names it, nothing opens.
+    remit.run(&["keys", "rewrap"]).await.exited(2);
+    remit.run(&["keys", "rewrap", "--to", "file:elsewhere/none"]).await.exited(1);
+    remit.run(&["keys", "rewrap", "--to", KEY]).await.exited(2);
+    let to_file = ["keys", "rewrap", "--to", "file:elsewhere/master"];
+    let told = remit.run(&to_file).await.exited(0);
+    assert!(told.stderr.contains("set log.master_key to file:elsewhere/master"), "{}", told.stderr);
+    assert!(!remit.data().join("keys/master.key").exists());
+    remit.run(&["runs"]).await.exited(1);
+    let again = remit.run(&[&to_file[..], &["--json"]].concat()).await.exited(0).json();
+    assert_eq!(again["changed"], false);
+    remit.write("remit.yaml", FROM_FILE);
+    assert_eq!(remit.run(&["threads", "--json"]).await.exited(0).json(), threads);
+
+    // From there to one in the environment.
+    let to_variable = ["keys", "rewrap", "--to", "$NEW_KEY", "--json"];
+    let done = run_with(&remit, &to_variable, ("NEW_KEY", OTHER)).await.exited(0).json();
+    assert_eq!((&done["changed"], &done["live"], &done["damaged"]), (&true.into(), &2.into(), &0.into()));
+    remit.run(&["threads"]).await.exited(1);
+    remit.write("remit.yaml", "log: { master_key: $NEW_KEY }\n");
+    let new = ("NEW_KEY", OTHER);
+    assert_eq!(run_with(&remit, &["threads", "--json"], new).await.exited(0).json(), threads);
+    run_with(&remit, &["verify"], new).await.exited(0);
+
+    let list = ["keys", "list", "--thread", &thread, "--json"];
+    let states = |listed: &Value| -> Vec<_> {
+        listed.as_array().unwrap().iter().map(|row| row["state"].clone()).collect()
+    };
+    let listed = run_with(&remit, &list, new).await.exited(0);
+    for key in [KEY, OTHER, generated.trim()] {
+        assert!(!listed.stdout.contains(key), "{}", listed.stdout);
+    }
+    assert_eq!(states(&listed.json()), ["live", "live"]);
+    let none = run_with(&remit, &["keys", "list", "--thread", "other", "--json"], new).await.exited(0);
+    assert_eq!(none.json(), serde_json::json!([]));
+    run_with(&remit, &["erase", &thread, "--yes"], new).await.exited(0);
+    assert_eq!(states(&run_with(&remit, &list, new).await.exited(0).json()), ["destroyed", "destroyed"]);
+    let table = run_with(&remit, &["keys", "list"], new).await.exited(0);
+    assert!(table.stdout.contains("destroyed"), "{}", table.stdout);
 }
