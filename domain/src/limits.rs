@@ -51,6 +51,11 @@ pub const SHOWN_DELEGATIONS_MAX: usize = 50;
 pub const PROMPT_CHARS_MAX: usize = 200_000;
 /// One model reply, all of it, before the stream is cut off as a failure.
 pub const MODEL_REPLY_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// All images of a run's input together, as characters of base64: some 1.1 MB of pictures, so that a
+/// request with them is below what a body may have.
+pub const IMAGES_CHARS_MAX: usize = 1_500_000;
+/// Images of a run's input.
+pub const IMAGES_MAX: usize = 16;
 /// One model reply as JSON, as it is stored: with room below `EVENT_BODY_BYTES_MAX` for what is
 /// recorded around it.
 pub const MODEL_REPLY_STORED_BYTES_MAX: usize = 6 * 1024 * 1024;

@@ -3,11 +3,13 @@
 //! The serialised form is the message dump of the run event stream contract: `type` is `system`,
 //! `human`, `ai` or `tool`. It is stored in events for ever, so a field never changes its meaning.
 
+mod image;
 mod read;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+pub use self::image::{Image, ImageType, NoImage};
 use crate::usage::Usage;
 
 /// One message of a conversation.
@@ -40,6 +42,9 @@ pub struct HumanMessage {
     /// The message's own id, where the client gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// Pictures that go with the text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<Image>,
 }
 
 /// One complete model reply.
@@ -167,7 +172,7 @@ impl AssistantMessage {
 impl Message {
     /// A request in plain words.
     pub fn human(content: impl Into<String>) -> Self {
-        Self::Human(HumanMessage { content: content.into(), id: None })
+        Self::Human(HumanMessage { content: content.into(), ..HumanMessage::default() })
     }
 
     /// The framework's own words.

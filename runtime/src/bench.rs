@@ -140,7 +140,7 @@ pub(crate) async fn agents_on(
     let mut runs = Vec::new();
     for number in 0..load.runs {
         let thread_id = runtime.create_thread(NewThread::default()).await?;
-        let input = vec![HumanMessage { content: stub::lead_task(number), id: None }];
+        let input = vec![HumanMessage { content: stub::lead_task(number), id: None, images: Vec::new() }];
         let mut request = RunRequest::saying(input);
         request.max_concurrent_subagents = Some(load.delegations_per_run);
         request.max_total_subagents = Some(load.delegations_per_run);

@@ -125,12 +125,24 @@ pub enum StartRunError {
     #[error(transparent)]
     UnknownModel(#[from] UnknownModel),
     /// Nobody said anything.
-    #[error("the input has no message with text")]
+    #[error("the input has no message with text or an image")]
     NoInput,
     /// Somebody said too much.
     #[error("the input has {chars} characters, and at most {max} fit", max = domain::limits::PROMPT_CHARS_MAX)]
     InputTooLong {
         /// How much was said.
+        chars: usize,
+    },
+    /// Somebody showed too much.
+    #[error(
+        "the input has {count} images with {chars} characters of base64, and at most {} with {} fit",
+        domain::limits::IMAGES_MAX,
+        domain::limits::IMAGES_CHARS_MAX
+    )]
+    ImagesTooLarge {
+        /// Images.
+        count: usize,
+        /// Their size, in characters of base64.
         chars: usize,
     },
     /// The process is going down.

@@ -5,7 +5,9 @@ use domain::{
     event::RunSettings,
     guard::subagent_limit::DelegationLimits,
     ids::RunId,
-    limits::{DELEGATIONS_PER_RUN_RANGE, LEAD_TURNS_MAX_DEFAULT, PROMPT_CHARS_MAX},
+    limits::{
+        DELEGATIONS_PER_RUN_RANGE, IMAGES_CHARS_MAX, IMAGES_MAX, LEAD_TURNS_MAX_DEFAULT, PROMPT_CHARS_MAX,
+    },
     message::HumanMessage,
     prompt::{DelegationOffer, date_note, lead_system_prompt},
     tool_spec::TASK_TOOL,
@@ -21,8 +23,15 @@ const LEAD: &str = "lead";
 
 /// Refuses input that says nothing, or too much.
 pub(crate) fn check_input(input: &[HumanMessage]) -> Result<(), StartRunError> {
-    if input.iter().all(|message| message.content.trim().is_empty()) {
+    let says_nothing =
+        |message: &HumanMessage| message.content.trim().is_empty() && message.images.is_empty();
+    if input.iter().all(says_nothing) {
         return Err(StartRunError::NoInput);
+    }
+    let images = || input.iter().flat_map(|message| &message.images);
+    let (count, size) = (images().count(), images().map(|image| image.data.len()).sum());
+    if count > IMAGES_MAX || size > IMAGES_CHARS_MAX {
+        return Err(StartRunError::ImagesTooLarge { count, chars: size });
     }
     let chars = input.iter().map(|message| message.content.chars().count()).sum();
     if chars > PROMPT_CHARS_MAX { Err(StartRunError::InputTooLong { chars }) } else { Ok(()) }

@@ -136,9 +136,10 @@ fn refused(error: StartRunError) -> anyhow::Error {
         StartRunError::ActiveRun(_) | StartRunError::RunExists(_) | StartRunError::ShuttingDown => {
             Exit::Refused
         }
-        StartRunError::UnknownModel(_) | StartRunError::NoInput | StartRunError::InputTooLong { .. } => {
-            Exit::Usage
-        }
+        StartRunError::UnknownModel(_)
+        | StartRunError::NoInput
+        | StartRunError::InputTooLong { .. }
+        | StartRunError::ImagesTooLarge { .. } => Exit::Usage,
         StartRunError::Folders { .. }
         | StartRunError::History { .. }
         | StartRunError::Definitions(_)

@@ -32,7 +32,9 @@ impl From<StartRunError> for ApiError {
             StartRunError::Erased(_) | StartRunError::RunErased(_) => refused(ProblemCode::Gone),
             StartRunError::ActiveRun(_) | StartRunError::RunExists(_) => refused(ProblemCode::Conflict),
             StartRunError::UnknownModel(_) => refused(ProblemCode::BadRequest),
-            StartRunError::NoInput | StartRunError::InputTooLong { .. } => {
+            StartRunError::NoInput
+            | StartRunError::InputTooLong { .. }
+            | StartRunError::ImagesTooLarge { .. } => {
                 Self::new(ProblemCode::Invalid, format!("invalid input.messages: {error}"))
             }
             StartRunError::ShuttingDown => Self::shutting_down(),

@@ -9,7 +9,7 @@ use contracts::wire::{
 };
 use domain::{
     ids::{InvalidId, SubagentType},
-    message::{HumanMessage, text_of},
+    message::{HumanMessage, Image, text_of},
 };
 use runtime::RunRequest;
 use serde_json::{Map, Value};
@@ -45,6 +45,11 @@ const IDENTITY: [&str; 13] = [
 const ALLOWED_TYPES_MAX: usize = 512;
 /// A secret that some clients put where everybody would see it (facts §8).
 const SECRET_KEY: &str = "auth_token";
+
+/// The type of an image block.
+const IMAGE_BLOCK: &str = "image_url";
+/// What a message may be.
+const CONTENT_RULE: &str = "text, or a list of text blocks and image_url blocks";
 
 /// The request, checked as far as it can be without knowing the thread.
 pub(crate) fn from_wire(body: CreateRun) -> Answer<RunRequest> {
@@ -182,22 +187,34 @@ fn human(at: usize, message: &InputMessage) -> Answer<HumanMessage> {
     if !matches!(message.role.as_str(), "user" | "human") {
         return malformed("role", "user or human");
     }
-    if !is_text(&message.content) {
-        return malformed("content", "text, or a list of text blocks");
+    let blocks = match &message.content {
+        Value::String(_) => &[],
+        Value::Array(blocks) => blocks.as_slice(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {
+            return malformed("content", CONTENT_RULE);
+        }
+    };
+    let mut images = Vec::new();
+    for block in blocks.iter().filter(|block| !is_text(block)) {
+        let Some(url) = image_url(block) else { return malformed("content", CONTENT_RULE) };
+        match Image::from_data_url(url) {
+            Ok(image) => images.push(image),
+            Err(error) => return malformed("content.image_url", &error.to_string()),
+        }
     }
-    Ok(HumanMessage { content: text_of(&message.content), id: message.id.clone() })
+    Ok(HumanMessage { content: text_of(&message.content), id: message.id.clone(), images })
 }
 
-fn is_text(content: &Value) -> bool {
-    let is_text_block = |block: &Value| {
-        let has_type = block.get("type").is_none_or(|kind| kind == "text");
-        block.is_string() || has_type && block.get("text").is_some_and(Value::is_string)
-    };
-    match content {
-        Value::String(_) => true,
-        Value::Array(blocks) => blocks.iter().all(is_text_block),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => false,
-    }
+fn is_text(block: &Value) -> bool {
+    let has_type = block.get("type").is_none_or(|kind| kind == "text");
+    block.is_string() || has_type && block.get("text").is_some_and(Value::is_string)
+}
+
+/// The address in an image block: on its own, or in an object.
+fn image_url(block: &Value) -> Option<&str> {
+    let image =
+        block.get("image_url").filter(|_| block.get("type").is_some_and(|kind| kind == IMAGE_BLOCK))?;
+    image.as_str().or_else(|| image.get("url")?.as_str())
 }
 
 #[cfg(test)]

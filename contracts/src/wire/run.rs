@@ -51,7 +51,7 @@ pub struct InputMessage {
     /// Who speaks: `user` or `human`; other roles are refused.
     #[serde(alias = "type")]
     pub role: String,
-    /// Text, or a list of text blocks.
+    /// Text, or a list of text blocks and of `image_url` blocks whose address is a data URL.
     pub content: Value,
     /// The client's own id of the message.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -10,6 +10,8 @@ use crate::{
 const CHARS_PER_TOKEN: u64 = 4;
 /// What a message costs beside its text (chain facts §2.9).
 const TOKENS_PER_MESSAGE: u64 = 3;
+/// What an image costs, whatever its size (chain facts §2.9).
+const TOKENS_PER_IMAGE: u64 = 85;
 /// A report also counts the system prompt and the tools, which do not grow with the conversation:
 /// it lifts the estimate by this much at most, in percent.
 const SCALE_PERCENT_MAX: u64 = 125;
@@ -45,7 +47,15 @@ pub(super) fn of_message(message: &Message) -> u64 {
         Message::Assistant(reply) => ("ai", call_chars(reply)),
         Message::Tool(result) => ("tool", result.name.chars().count() + result.tool_call_id.chars().count()),
     };
-    of_chars(role.len() + message.content().chars().count() + more)
+    of_chars(role.len() + message.content().chars().count() + more).saturating_add(of_images(message))
+}
+
+fn of_images(message: &Message) -> u64 {
+    let images = match message {
+        Message::Human(human) => human.images.len(),
+        Message::System(_) | Message::Assistant(_) | Message::Tool(_) => 0,
+    };
+    u64::try_from(images).unwrap_or(u64::MAX).saturating_mul(TOKENS_PER_IMAGE)
 }
 
 /// The characters that so many tokens stand for.

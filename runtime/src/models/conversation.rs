@@ -1,15 +1,17 @@
 //! A conversation in the strictest order that servers ask for: one leading system text, no assistant
 //! first, every call answered once and directly after its reply (field report 85).
 
-use std::collections::VecDeque;
+use std::{borrow::Cow, collections::VecDeque};
 
-use domain::message::{AssistantMessage, Message, ToolCall, ToolMessage, ToolStatus};
+use domain::message::{AssistantMessage, HumanMessage, Image, Message, ToolCall, ToolMessage, ToolStatus};
 
 #[cfg(test)]
 mod tests;
 
 /// Stands where a conversation lost its beginning: servers refuse one that an assistant begins.
 pub(crate) const LOST_BEGINNING: &str = "(The beginning of this conversation was left out.)";
+/// Stands for images that a model could not read.
+const LEFT_OUT: &str = "(Images that were sent with this are left out: this model reads none.)";
 /// Answers a call that has no recorded result.
 pub(crate) const NO_RESULT: &str = "Error: this call has no result; it was interrupted or never ran.";
 
@@ -26,7 +28,7 @@ pub(crate) struct Conversation<'a> {
 #[derive(Debug, PartialEq)]
 pub(crate) enum Turn<'a> {
     /// What a person, or a lead, said.
-    Said(&'a str),
+    Said(Cow<'a, str>, &'a [Image]),
     /// A reply, with what came of each of its calls in their order.
     Replied(&'a AssistantMessage, Vec<CallResult<'a>>),
 }
@@ -40,17 +42,18 @@ pub(crate) struct CallResult<'a> {
 }
 
 impl<'a> Conversation<'a> {
-    pub(crate) fn of(messages: &'a [Message]) -> Self {
+    /// The conversation for a model that reads images, or none.
+    pub(crate) fn of(messages: &'a [Message], supports_vision: bool) -> Self {
         let mut turns = Vec::new();
         let mut system: Vec<&str> = Vec::new();
         let mut rest = messages.iter().peekable();
         while let Some(message) = rest.next() {
             match message {
                 Message::System(message) => system.push(message.content.trim_end()),
-                Message::Human(message) => turns.push(Turn::Said(&message.content)),
+                Message::Human(message) => turns.push(said(message, supports_vision)),
                 Message::Assistant(reply) => {
                     if turns.is_empty() {
-                        turns.push(Turn::Said(LOST_BEGINNING));
+                        turns.push(Turn::Said(LOST_BEGINNING.into(), &[]));
                     }
                     let mut results = VecDeque::new();
                     while let Some(next) =
@@ -71,6 +74,17 @@ impl<'a> Conversation<'a> {
         system.retain(|text| !text.is_empty());
         Self { system: system.join("\n\n"), turns }
     }
+}
+
+fn said(message: &HumanMessage, supports_vision: bool) -> Turn<'_> {
+    if supports_vision || message.images.is_empty() {
+        return Turn::Said(message.content.as_str().into(), &message.images);
+    }
+    let text = match message.content.trim_end() {
+        "" => LEFT_OUT.to_owned(),
+        text => format!("{text}\n\n{LEFT_OUT}"),
+    };
+    Turn::Said(text.into(), &[])
 }
 
 /// One result for each call of a reply.

@@ -37,6 +37,8 @@ pub(crate) struct Wire {
     pub(crate) model: String,
     pub(crate) max_tokens: Option<u32>,
     pub(crate) temperature: Option<f64>,
+    /// Whether the model reads images.
+    pub(crate) supports_vision: bool,
 }
 
 impl Wire {
@@ -46,6 +48,7 @@ impl Wire {
             model: settings.model.clone().unwrap_or_else(|| settings.name.clone()),
             max_tokens: settings.max_tokens,
             temperature: settings.temperature,
+            supports_vision: settings.supports_vision,
         }
     }
 }

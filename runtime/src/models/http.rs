@@ -188,6 +188,7 @@ impl HttpModel {
 
     fn transport(&self, doing: &str, error: reqwest::Error) -> ModelError {
         let problem = match () {
+            () if error.is_connect() && error.is_timeout() => "connecting took too long",
             () if error.is_timeout() => "took too long",
             () if error.is_connect() => "could not connect",
             () => "the connection failed",

@@ -82,6 +82,9 @@ pub struct ModelSettings {
     /// The sampling temperature; the provider's own when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
+    /// Whether it reads images; those of a request are left out for a model that does not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub supports_vision: bool,
     /// The longest that a whole call may take.
     #[serde(default = "default_request_timeout")]
     pub request_timeout_seconds: u64,
@@ -219,6 +222,7 @@ impl ModelSettings {
             context_tokens: None,
             max_tokens: None,
             temperature: None,
+            supports_vision: false,
             request_timeout_seconds: default_request_timeout(),
             connect_timeout_seconds: default_connect_timeout(),
             first_byte_timeout_seconds: default_wait_timeout(),

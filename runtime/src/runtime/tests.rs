@@ -53,7 +53,7 @@ fn runtime(log: &EventLog, data: &std::path::Path, models: Models) -> Runtime {
 }
 
 fn saying(text: &str) -> RunRequest {
-    RunRequest::saying(vec![HumanMessage { content: text.into(), id: None }])
+    RunRequest::saying(vec![HumanMessage { content: text.into(), id: None, images: Vec::new() }])
 }
 
 // Chain facts (f) line 15, and facts §10: a limit out of its range is an error where a runtime is made,

@@ -126,7 +126,7 @@ pub(crate) struct World {
 
 /// A request in these words.
 pub(crate) fn request(text: &str) -> RunRequest {
-    RunRequest::saying(vec![HumanMessage { content: text.to_owned(), id: None }])
+    RunRequest::saying(vec![HumanMessage { content: text.to_owned(), id: None, images: Vec::new() }])
 }
 
 /// Everything in the log, in order. A page is bounded by bytes, too.

@@ -153,7 +153,7 @@ impl Host {
     }
 
     async fn run_of(&self, thread_id: &ThreadId, run_id: &str, words: &str, word: &str) -> RunStatus {
-        let message = HumanMessage { content: format!("{word}: {words}"), id: None };
+        let message = HumanMessage { content: format!("{word}: {words}"), id: None, images: Vec::new() };
         let mut request = RunRequest::saying(vec![message]);
         request.run_id = Some(RunId::new(run_id).unwrap());
         request.metadata = Map::from_iter([("note".to_owned(), json!(word))]);

@@ -65,7 +65,7 @@ async fn demo_on(context: &Context, host: &Host, dir: &Path) -> anyhow::Result<E
         context.output.warn(&format!("the shell task will be refused: {unavailable}"));
     }
     let thread_id = host.create_thread(Some(dir)).await?;
-    let input = vec![HumanMessage { content: PROMPT.to_owned(), id: None }];
+    let input = vec![HumanMessage { content: PROMPT.to_owned(), id: None, images: Vec::new() }];
     let mut watched = host.start(&thread_id, RunRequest::saying(input)).await?;
     let run_id = watched.run_id.clone();
     context.output.note(&format!("a scripted demo on {}, offline, with real tools", dir.display()));

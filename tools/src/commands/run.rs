@@ -80,7 +80,7 @@ async fn run_on(context: &Context, host: &Host, arguments: RunArguments) -> anyh
         }
         None => host.create_thread(arguments.dir.as_deref()).await?,
     };
-    let input = vec![HumanMessage { content: arguments.prompt, id: None }];
+    let input = vec![HumanMessage { content: arguments.prompt, id: None, images: Vec::new() }];
     let allowed_subagents = arguments.subagents.map(|types| types.0);
     let request = RunRequest { model_name: arguments.model, allowed_subagents, ..RunRequest::saying(input) };
     let mut watched = host.start(&thread_id, request).await?;

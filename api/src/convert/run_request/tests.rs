@@ -29,8 +29,11 @@ fn a_whole_request_is_read() {
         "stream_mode": ["values", "custom"],
     }))
     .unwrap_or_else(|refusal| panic!("{refusal:?}"));
-    let human =
-        |content: &str, id: Option<&str>| HumanMessage { content: content.into(), id: id.map(Into::into) };
+    let human = |content: &str, id: Option<&str>| HumanMessage {
+        content: content.into(),
+        id: id.map(Into::into),
+        images: Vec::new(),
+    };
     assert_eq!(request.input, [human("one", Some("m1")), human("two\nthree", None)]);
     assert_eq!(request.model_name.as_deref(), Some("m"));
     assert!(!request.subagent_enabled);
@@ -74,6 +77,10 @@ fn what_cannot_be_obeyed_is_refused_by_name() {
             json!({"role": "user", "content": [{"type": "image_url", "text": "x"}]}),
             "input.messages[0].content",
         ),
+        (
+            json!({"role": "user", "content": [{"type": "image_url", "image_url": {"url": "http://x/a.png"}}]}),
+            "input.messages[0].content.image_url",
+        ),
     ] {
         check_refused(json!({"input": {"messages": [message]}}), BadRequest, field);
     }
@@ -84,4 +91,20 @@ fn counts_are_clamped_to_what_a_limit_can_be() {
     for (given, expected) in [(i64::MIN, 0), (-1, 0), (0, 0), (64, 64), (i64::MAX, u32::MAX)] {
         assert_eq!(clamped(given), expected);
     }
+}
+
+#[test]
+fn images_come_as_data_urls_beside_texts() {
+    let url = "data:image/png;base64,iVBORw0=";
+    let blocks = json!([
+        {"type": "text", "text": "what is"},
+        {"type": "image_url", "image_url": {"url": url, "detail": "low"}},
+        "this?",
+        {"type": "image_url", "image_url": url},
+    ]);
+    let body = json!({"input": {"messages": [{"role": "user", "content": blocks}]}});
+    let request = read(body).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+    let image = domain::message::Image::from_data_url(url).unwrap();
+    assert_eq!(request.input[0].content, "what is\nthis?");
+    assert_eq!(request.input[0].images, [image.clone(), image]);
 }

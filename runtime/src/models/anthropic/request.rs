@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use domain::{
-    message::{AssistantMessage, ToolArgs},
+    message::{AssistantMessage, Image, ToolArgs},
     tool_spec::ToolSpec,
 };
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ const NO_OUTPUT: &str = "(no output)";
 
 /// The body of a streaming request.
 pub(super) fn body(wire: &Wire, request: &ModelRequest) -> Value {
-    let Conversation { system, turns } = Conversation::of(&request.messages);
+    let Conversation { system, turns } = Conversation::of(&request.messages, wire.supports_vision);
     let mut body = Map::new();
     body.insert("model".into(), wire.model.clone().into());
     body.insert("max_tokens".into(), wire.max_tokens.unwrap_or(MAX_TOKENS_DEFAULT).into());
@@ -61,7 +61,9 @@ fn messages(model: &str, turns: &[Turn<'_>]) -> Value {
     let mut sent = Messages::default();
     for turn in turns {
         match turn {
-            Turn::Said(text) => sent.add("user", text_block(text)),
+            Turn::Said(text, images) => {
+                sent.add("user", images.iter().map(image_block).chain(text_block(text)));
+            }
             Turn::Replied(reply, results) => sent.add_turn(model, reply, results),
         }
     }
@@ -74,6 +76,11 @@ fn messages(model: &str, turns: &[Turn<'_>]) -> Value {
 /// A text, unless there is nothing in it, which the provider refuses.
 fn text_block(text: &str) -> Option<Value> {
     (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}))
+}
+
+fn image_block(image: &Image) -> Value {
+    let source = json!({"type": "base64", "media_type": image.media_type, "data": image.data});
+    json!({"type": "image", "source": source})
 }
 
 #[derive(Debug, Default)]

@@ -1,3 +1,4 @@
+use domain::message::ImageType;
 use domain::message::ToolArgs;
 
 use super::*;
@@ -37,8 +38,12 @@ fn every_call_is_answered_once_behind_its_reply() {
         CallResult { call: b, content: "2", is_error: true },
         CallResult { call: c, content: NO_RESULT, is_error: true },
     ];
-    let turns = vec![Turn::Said("hi"), Turn::Replied(&called, results), Turn::Replied(&empty, Vec::new())];
-    assert_eq!(Conversation::of(&messages), Conversation { system: "s\n\nnote".into(), turns });
+    let turns = vec![
+        Turn::Said("hi".into(), &[]),
+        Turn::Replied(&called, results),
+        Turn::Replied(&empty, Vec::new()),
+    ];
+    assert_eq!(Conversation::of(&messages, true), Conversation { system: "s\n\nnote".into(), turns });
 }
 
 // Field report 53: after a compaction a conversation may begin anywhere.
@@ -46,6 +51,26 @@ fn every_call_is_answered_once_behind_its_reply() {
 fn a_conversation_begins_with_a_person() {
     let said = reply(&[]);
     let messages = [result("x", "lost", ToolStatus::Success), Message::Assistant(said.clone())];
-    let turns = vec![Turn::Said(LOST_BEGINNING), Turn::Replied(&said, Vec::new())];
-    assert_eq!(Conversation::of(&messages), Conversation { system: String::new(), turns });
+    let turns = vec![Turn::Said(LOST_BEGINNING.into(), &[]), Turn::Replied(&said, Vec::new())];
+    assert_eq!(Conversation::of(&messages, true), Conversation { system: String::new(), turns });
+}
+
+fn pictured(content: &str) -> Message {
+    let images = vec![Image { media_type: ImageType::Png, data: "abcd".into() }];
+    Message::Human(HumanMessage { content: content.into(), id: None, images })
+}
+
+#[test]
+fn a_model_that_reads_no_images_is_told_that_some_are_left_out() {
+    let messages = [pictured("what is it?\n"), pictured(" ")];
+    let shown = |supports_vision| {
+        let turns = Conversation::of(&messages, supports_vision).turns;
+        let shown = |turn: &Turn<'_>| match turn {
+            Turn::Said(text, images) => (text.to_string(), images.len()),
+            Turn::Replied(..) => panic!("nobody replied"),
+        };
+        turns.iter().map(shown).collect::<Vec<_>>()
+    };
+    assert_eq!(shown(true), [("what is it?\n".to_owned(), 1), (" ".to_owned(), 1)]);
+    assert_eq!(shown(false), [(format!("what is it?\n\n{LEFT_OUT}"), 0), (LEFT_OUT.to_owned(), 0)]);
 }

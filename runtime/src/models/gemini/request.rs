@@ -2,7 +2,7 @@
 //! and the responses to a reply's calls come together, right behind it and in their order.
 
 use domain::{
-    message::{AssistantMessage, ToolArgs},
+    message::{AssistantMessage, Image, ToolArgs},
     tool_spec::ToolSpec,
 };
 use serde_json::{Map, Value, json};
@@ -25,7 +25,7 @@ pub(super) const CALL_ID_KEY: &str = "id";
 
 /// The body of a streaming request.
 pub(super) fn body(wire: &Wire, request: &ModelRequest) -> Value {
-    let Conversation { system, turns } = Conversation::of(&request.messages);
+    let Conversation { system, turns } = Conversation::of(&request.messages, wire.supports_vision);
     let mut body = Map::new();
     if !system.is_empty() {
         body.insert("systemInstruction".into(), json!({"parts": [{"text": system}]}));
@@ -74,7 +74,9 @@ fn contents(model: &str, turns: &[Turn<'_>]) -> Value {
     };
     for turn in turns {
         match turn {
-            Turn::Said(text) => add("user", text_part(text, None).into_iter().collect()),
+            Turn::Said(text, images) => {
+                add("user", images.iter().map(image_part).chain(text_part(text, None)).collect());
+            }
             Turn::Replied(reply, results) => {
                 let (said, responses) = turn_parts(model, reply, results);
                 add("model", said);
@@ -118,6 +120,10 @@ fn turn_parts(model: &str, reply: &AssistantMessage, results: &[CallResult<'_>])
 fn text_part(text: &str, extra: Option<&Value>) -> Option<Value> {
     let is_sent = extra.is_some() || !text.trim().is_empty();
     is_sent.then(|| signed(Map::from_iter([("text".to_owned(), text.into())]), extra))
+}
+
+fn image_part(image: &Image) -> Value {
+    json!({"inlineData": {"mimeType": image.media_type, "data": image.data}})
 }
 
 fn signed(mut part: Map<String, Value>, extra: Option<&Value>) -> Value {

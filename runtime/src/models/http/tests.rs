@@ -9,7 +9,7 @@ use domain::message::{Message, ToolArgs};
 use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::{TcpListener, TcpStream},
+    net::{TcpListener, TcpSocket, TcpStream},
     sync::Notify,
 };
 
@@ -356,6 +356,29 @@ async fn every_wait_has_its_limit() {
         assert_shows(&error, &server.url, what);
         assert_eq!(error.kind, kind);
     }
+}
+
+/// A server that nobody can reach: as many wait for it to take them as its system lets wait, so that
+/// whoever comes now gets no answer at all.
+async fn unreachable_server() -> (TcpListener, Vec<TcpStream>) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut waiting = Vec::new();
+    while let Ok(Ok(stream)) = tokio::time::timeout(SHORT, TcpStream::connect(address)).await {
+        waiting.push(stream);
+    }
+    (listener, waiting)
+}
+
+#[tokio::test]
+async fn connecting_has_its_limit() {
+    let (listener, _waiting) = unreachable_server().await;
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let error = ask(&model(&url, TimeLimits { connect: SHORT, ..PATIENT })).await.unwrap_err();
+    assert!(error.to_string().contains("connecting took too long"), "{error}");
+    assert_eq!(error.kind, ModelErrorKind::Transient);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! The body of a request: valid JSON arguments and valid names beside what every conversation has.
 
 use domain::{
-    message::{AssistantMessage, Message, ToolArgs, ToolCall},
+    message::{AssistantMessage, Image, Message, ToolArgs, ToolCall},
     tool_spec::ToolSpec,
 };
 use serde_json::{Map, Value, json};
@@ -24,7 +24,7 @@ pub(super) const CALL_EXTRAS_KEY: &str = "opaque_call_extras";
 pub(super) fn body(wire: &Wire, request: &ModelRequest) -> Value {
     let mut body = Map::new();
     body.insert("model".into(), wire.model.clone().into());
-    body.insert("messages".into(), messages(&wire.name, &request.messages).into());
+    body.insert("messages".into(), messages(wire, &request.messages).into());
     if !request.tools.is_empty() {
         body.insert("tools".into(), request.tools.iter().map(tool).collect());
     }
@@ -45,17 +45,17 @@ fn tool(spec: &ToolSpec) -> Value {
     }})
 }
 
-fn messages(model: &str, conversation: &[Message]) -> Vec<Value> {
-    let Conversation { system, turns } = Conversation::of(conversation);
+fn messages(wire: &Wire, conversation: &[Message]) -> Vec<Value> {
+    let Conversation { system, turns } = Conversation::of(conversation, wire.supports_vision);
     let mut sent = Vec::new();
     if !system.is_empty() {
         sent.push(json!({"role": "system", "content": system}));
     }
     for turn in turns {
         match turn {
-            Turn::Said(text) => sent.push(json!({"role": "user", "content": text})),
+            Turn::Said(text, images) => sent.push(json!({"role": "user", "content": content(&text, images)})),
             Turn::Replied(reply, results) => {
-                sent.push(assistant(model, reply));
+                sent.push(assistant(&wire.name, reply));
                 sent.extend(results.iter().enumerate().map(|(position, result)| {
                     let id = call_id(result.call, position);
                     json!({"role": "tool", "tool_call_id": id, "content": result.content})
@@ -64,6 +64,16 @@ fn messages(model: &str, conversation: &[Message]) -> Vec<Value> {
         }
     }
     sent
+}
+
+/// Many servers take nothing but a text where there is no image.
+fn content(text: &str, images: &[Image]) -> Value {
+    if images.is_empty() {
+        return text.into();
+    }
+    let text = (!text.trim().is_empty()).then(|| json!({"type": "text", "text": text}));
+    let image = |image: &Image| json!({"type": "image_url", "image_url": {"url": image.data_url()}});
+    text.into_iter().chain(images.iter().map(image)).collect()
 }
 
 fn assistant(model: &str, reply: &AssistantMessage) -> Value {

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use domain::{
-    event::{Event, Logged, RunEvent, RunSettings, RunStatus, RunStopReason},
+    event::{Event, Logged, ModelEvent, RunEvent, RunSettings, RunStatus, RunStopReason},
     ids::{EventId, RunId, UserId},
+    limits::{IMAGES_CHARS_MAX, IMAGES_MAX},
+    message::{Image, ImageType, Message},
 };
 use eventlog::{
     Append, EventLog, Expected, FOREIGN_SCHEMA_VERSION, NewEvent, Options, Position, StreamId,
@@ -133,6 +135,42 @@ async fn an_orphan_is_ended_before_the_next_run() {
     assert_eq!(reason, Some(RunStopReason::OrphanRecovered));
     assert_eq!(world.ledger()[0].status.as_str(), "failed");
     world.check_ended_once();
+}
+
+/// A request with so many pictures, each of so many characters.
+fn showing(text: &str, count: usize, chars: usize) -> crate::request::RunRequest {
+    let image = Image { media_type: ImageType::Png, data: "a".repeat(chars) };
+    let mut request = request(text);
+    for message in &mut request.input {
+        message.images = vec![image.clone(); count];
+    }
+    request
+}
+
+// A picture is recorded with its request, and shown to the model as it was recorded; words beside it are
+// not needed.
+#[tokio::test]
+async fn images_are_part_of_what_is_asked() {
+    let world = Setup::new(Script::new().lead("", [saying("a cat")])).build().await;
+    for (text, count, chars) in [("what is it?", 2, 4), ("", 1, IMAGES_CHARS_MAX)] {
+        let run = world.runtime.start_run(&world.thread, showing(text, count, chars)).await.unwrap();
+        assert_eq!(world.wait(&run).await, RunStatus::Success);
+        let requests = world.script.requests();
+        let asked = requests.last().unwrap().messages.iter().rev().find_map(|message| match message {
+            Message::Human(human) => Some(human.images.iter().map(|image| image.data.len()).collect()),
+            _ => None,
+        });
+        assert_eq!(asked, Some(vec![chars; count]));
+        let recorded = facts_of(&world.log).into_iter().rev().find_map(|fact| match fact.event {
+            Event::Model(ModelEvent::HumanInput(Message::Human(human))) => Some(human.images),
+            _ => None,
+        });
+        assert_eq!(recorded.unwrap(), showing(text, count, chars).input[0].images);
+    }
+    for (count, chars) in [(IMAGES_MAX + 1, 4), (2, IMAGES_CHARS_MAX / 2 + 4)] {
+        let refused = world.runtime.start_run(&world.thread, showing("look", count, chars)).await;
+        assert!(matches!(refused, Err(StartRunError::ImagesTooLarge { .. })), "{refused:?}");
+    }
 }
 
 fn foreign_start(run: &RunId) -> NewEvent {

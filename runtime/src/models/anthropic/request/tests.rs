@@ -1,4 +1,4 @@
-use domain::message::{Message, ToolCall, ToolMessage, ToolStatus};
+use domain::message::{HumanMessage, Image, ImageType, Message, ToolCall, ToolMessage, ToolStatus};
 
 use super::*;
 use crate::models::AgentTag;
@@ -26,7 +26,7 @@ fn text(text: &str) -> Value {
 
 #[track_caller]
 fn check(conversation: &[Message], expected: Value) {
-    let mut sent = messages("local", &Conversation::of(conversation).turns);
+    let mut sent = messages("local", &Conversation::of(conversation, true).turns);
     let last = sent.as_array_mut().unwrap().last_mut().unwrap();
     let last = last["content"].as_array_mut().unwrap().last_mut().unwrap().as_object_mut().unwrap();
     assert_eq!(last.remove("cache_control"), Some(json!({"type": "ephemeral"})));
@@ -96,7 +96,7 @@ fn an_id_stands_for_one_call_in_the_whole_conversation() {
         [Message::human("x"), Message::Assistant(reply("", &[called])), result(id, "1")]
     };
     let conversation = [turn("call_1"), turn("call_1"), turn("functions.ls:0")].concat();
-    let sent = messages("local", &Conversation::of(&conversation).turns);
+    let sent = messages("local", &Conversation::of(&conversation, true).turns);
     let ids: Vec<_> = sent
         .as_array()
         .unwrap()
@@ -121,8 +121,13 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
         .into(),
         agent: AgentTag::Lead,
     };
-    let wire =
-        Wire { name: "local".into(), model: "claude".into(), max_tokens: Some(9), temperature: Some(0.5) };
+    let wire = Wire {
+        name: "local".into(),
+        model: "claude".into(),
+        max_tokens: Some(9),
+        temperature: Some(0.5),
+        supports_vision: false,
+    };
     let cached = json!({"type": "ephemeral"});
     assert_eq!(
         body(&wire, &request),
@@ -141,4 +146,19 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
     for absent in ["tools", "temperature", "system"] {
         assert_eq!(body.get(absent), None, "{absent}");
     }
+}
+
+#[test]
+fn images_stand_before_the_text() {
+    let images = vec![Image { media_type: ImageType::Jpeg, data: "abcd".into() }];
+    let asked = [Message::Human(HumanMessage { content: "what?".into(), id: None, images })];
+    let turns = Conversation::of(&asked, true).turns;
+    let source = json!({"type": "base64", "media_type": "image/jpeg", "data": "abcd"});
+    let sent = messages("local", &turns);
+    assert_eq!(sent[0]["content"][0], json!({"type": "image", "source": source}));
+    assert_eq!(sent[0]["content"][1]["text"], "what?");
+    let turns = Conversation::of(&asked, false).turns;
+    assert!(
+        messages("local", &turns)[0]["content"][0]["text"].as_str().unwrap().starts_with("what?\n\n(Images")
+    );
 }

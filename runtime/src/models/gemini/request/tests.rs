@@ -1,4 +1,4 @@
-use domain::message::{Message, ToolCall, ToolMessage, ToolStatus};
+use domain::message::{HumanMessage, Image, ImageType, Message, ToolCall, ToolMessage, ToolStatus};
 
 use super::*;
 use crate::models::AgentTag;
@@ -27,7 +27,7 @@ fn result(id: &str, content: &str, status: ToolStatus) -> Message {
 
 #[track_caller]
 fn check(conversation: &[Message], expected: Value) {
-    assert_eq!(contents("local", &Conversation::of(conversation).turns), expected);
+    assert_eq!(contents("local", &Conversation::of(conversation, true).turns), expected);
 }
 
 #[test]
@@ -91,8 +91,13 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
         .into(),
         agent: AgentTag::Lead,
     };
-    let wire =
-        Wire { name: "local".into(), model: "gemini".into(), max_tokens: Some(9), temperature: Some(0.5) };
+    let wire = Wire {
+        name: "local".into(),
+        model: "gemini".into(),
+        max_tokens: Some(9),
+        temperature: Some(0.5),
+        supports_vision: false,
+    };
     assert_eq!(
         body(&wire, &request),
         json!({
@@ -109,4 +114,14 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
     let messages = vec![Message::human("hi")];
     let body = body(&bare, &ModelRequest { messages, tools: [].into(), ..request });
     assert_eq!(body, json!({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}));
+}
+
+#[test]
+fn images_stand_before_the_text() {
+    let images = vec![Image { media_type: ImageType::Webp, data: "abcd".into() }];
+    let asked = [Message::Human(HumanMessage { content: "what?".into(), id: None, images })];
+    let image = json!({"inlineData": {"mimeType": "image/webp", "data": "abcd"}});
+    check(&asked, json!([{"role": "user", "parts": [image, {"text": "what?"}]}]));
+    let sent = contents("local", &Conversation::of(&asked, false).turns);
+    assert!(sent[0]["parts"][0]["text"].as_str().unwrap().starts_with("what?\n\n(Images"), "{sent}");
 }

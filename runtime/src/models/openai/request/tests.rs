@@ -1,4 +1,4 @@
-use domain::message::{HumanMessage, SystemMessage, ToolMessage};
+use domain::message::{HumanMessage, Image, ImageType, SystemMessage, ToolMessage};
 
 use super::*;
 use crate::models::{
@@ -31,7 +31,7 @@ fn no_args() -> ToolArgs {
 
 #[track_caller]
 fn check(conversation: &[Message], expected: Value) {
-    assert_eq!(Value::from(messages("local", conversation)), expected);
+    assert_eq!(Value::from(messages(&wire(true), conversation)), expected);
 }
 
 #[test]
@@ -148,7 +148,11 @@ fn opaque_fields_go_back_to_their_own_model_only() {
 #[test]
 fn a_body_holds_what_was_configured_and_nothing_else() {
     let request = ModelRequest {
-        messages: vec![Message::Human(HumanMessage { content: "hi".into(), id: Some("m1".into()) })],
+        messages: vec![Message::Human(HumanMessage {
+            content: "hi".into(),
+            id: Some("m1".into()),
+            images: Vec::new(),
+        })],
         tools: [ToolSpec {
             name: "ls".into(),
             description: "lists".into(),
@@ -157,8 +161,13 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
         .into(),
         agent: AgentTag::Lead,
     };
-    let wire =
-        Wire { name: "local".into(), model: "qwen".into(), max_tokens: Some(9), temperature: Some(0.5) };
+    let wire = Wire {
+        name: "local".into(),
+        model: "qwen".into(),
+        max_tokens: Some(9),
+        temperature: Some(0.5),
+        supports_vision: false,
+    };
     assert_eq!(
         body(&wire, &request),
         json!({
@@ -174,4 +183,21 @@ fn a_body_holds_what_was_configured_and_nothing_else() {
     for absent in ["tools", "max_tokens", "temperature"] {
         assert_eq!(body.get(absent), None, "{absent}");
     }
+}
+
+fn wire(supports_vision: bool) -> Wire {
+    let (name, model) = ("local".into(), "qwen".into());
+    Wire { name, model, max_tokens: None, temperature: None, supports_vision }
+}
+
+#[test]
+fn images_are_blocks_beside_the_text_and_only_where_they_are_read() {
+    let images = vec![Image { media_type: ImageType::Png, data: "abcd".into() }];
+    let asked = [Message::Human(HumanMessage { content: "what?".into(), id: None, images })];
+    let image = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,abcd"}});
+    let content = json!([{"type": "text", "text": "what?"}, image]);
+    check(&asked, json!([{"role": "user", "content": content}]));
+    let blind = messages(&wire(false), &asked);
+    let text = blind[0]["content"].as_str().unwrap();
+    assert!(text.starts_with("what?\n\n(Images"), "{text}");
 }
