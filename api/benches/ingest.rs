@@ -65,7 +65,8 @@ async fn start(log: &EventLog, folder: &std::path::Path) -> SocketAddr {
         data_folder: folder.to_owned(),
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),
-    });
+    })
+    .unwrap();
     let projections = Projections::open(&folder.join("views"), log.clone()).unwrap();
     drop(projections.follow(std::future::pending()));
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use domain::{
     agent::{Agent, AgentEvent, AgentRole, Conclusion, Effect},
     event::Event,
-    tool_spec::ToolSpec,
+    tool_spec::{TASK_TOOL, ToolSpec},
 };
 
 use crate::{
@@ -52,6 +52,13 @@ impl AgentLoop {
             AgentRole::Subagent => AgentEvent::of_subagent,
         };
         recorded.iter().filter_map(of).for_each(|event| self.agent.evolve(event));
+    }
+
+    /// Whether `task` calls of the agent become delegations, or refusals of them that are recorded: those
+    /// of a lead whose run was started with the tool.
+    pub(crate) fn may_delegate(&self) -> bool {
+        let tools = &self.recorder.context.settings.tools;
+        self.agent.role() == AgentRole::Lead && tools.iter().any(|name| name == TASK_TOOL)
     }
 
     /// Whether the agent was given the tool of this name.

@@ -35,6 +35,7 @@ use domain::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub(crate) use self::check::limit_problems;
 pub use self::{
     delegation::{SubagentBatches, SubagentRuntime, Verification},
     effective::Entry,

@@ -45,7 +45,7 @@ pub use erasure::{Erasure, ErasureState, revived};
 pub use id_source::{IdSource, SystemIds};
 pub use journal::JournalError;
 pub use request::{
-    CancelError, CreateThreadError, EraseError, HistoryError, ManageError, NewThread, RecoverError,
-    RunRequest, StartRunError, TaskRef,
+    CancelError, CreateThreadError, EraseError, HistoryError, LimitsOutOfRange, ManageError, NewThread,
+    RecoverError, RunRequest, StartRunError, TaskRef,
 };
 pub use runtime::{Erase, Erasing, ManageOrder, Managed, Runtime, RuntimeParts, enforce_erasures};

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use domain::{
+    definition::SettingProblem,
     event::RunStatus,
     ids::{DelegationId, ErasureId, RunId, ThreadId, ToolCallId, UserId},
     managed::ManageRejection,
@@ -194,6 +195,11 @@ pub enum RecoverError {
     #[error("looking for unfinished runs")]
     Runs(#[from] ReadError),
 }
+
+/// The limits that a runtime was to be made with are out of their ranges.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the limits of delegation cannot be used: {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct LimitsOutOfRange(pub Vec<SettingProblem>);
 
 /// Why something is not erased, or not yet. What was begun is carried on when it is asked for again, and
 /// when a server starts.

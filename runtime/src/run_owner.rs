@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 use domain::{
     decider::Decider,
     delegation::{Delegation, DelegationCommand, DelegationEnding, DelegationRejection},
-    event::{CancelReason, Event, ModelRetried, RunStatus, Scope},
+    event::{CancelReason, Event, ModelRetried, RunStatus, RunStopReason, Scope},
     ids::DelegationId,
     limits::EVENTS_PER_APPEND_MAX,
     run::{Run, RunCommand, RunEnding, RunRejection},
@@ -189,9 +189,9 @@ impl RunOwner {
         match decision {
             Decision::None => self.state.run.check_open().map(|()| Vec::new()).map_err(RecordError::Run),
             Decision::Run(command) => {
-                let closing = closing_reason(&command);
+                let closing = closing(&command);
                 let decided = scoped(&self.run_scope, self.state.run.decide(command)?);
-                let closed = closing.map(|reason| self.state.close_delegations(reason));
+                let closed = closing.map(|ending| self.state.close_delegations(&ending));
                 let mut facts = closed.transpose()?.unwrap_or_default();
                 facts.extend(decided);
                 Ok(facts)
@@ -226,13 +226,19 @@ fn events(facts: Vec<Fact>) -> Vec<Event> {
     facts.into_iter().map(|fact| fact.event).collect()
 }
 
-/// Why a run's end closes the delegations that are still open; `None` for what ends nothing.
-fn closing_reason(command: &RunCommand) -> Option<CancelReason> {
+/// How a run's end ends the delegations that are still open; `None` for what ends nothing. One that a
+/// crash interrupted, and nobody goes on with, was cancelled by nobody: it failed as its run did.
+fn closing(command: &RunCommand) -> Option<DelegationEnding> {
     match command {
         RunCommand::Start { .. } | RunCommand::Begin | RunCommand::Retry(_) => None,
-        RunCommand::End(RunEnding::Interrupted) => Some(CancelReason::ParentInterrupted),
+        RunCommand::End(RunEnding::Interrupted) => {
+            Some(DelegationEnding::Cancelled(CancelReason::ParentInterrupted))
+        }
+        RunCommand::End(RunEnding::Failed { error, stop_reason: Some(RunStopReason::OrphanRecovered) }) => {
+            Some(DelegationEnding::Failed { error: error.clone(), stop_reason: None })
+        }
         RunCommand::End(RunEnding::Returned { .. } | RunEnding::Failed { .. }) => {
-            Some(CancelReason::ParentEnded)
+            Some(DelegationEnding::Cancelled(CancelReason::ParentEnded))
         }
     }
 }
@@ -253,12 +259,11 @@ impl RunState {
     }
 
     /// The end of every delegation that has none: a run never ends before its delegations.
-    fn close_delegations(&self, reason: CancelReason) -> Result<Vec<Fact>, DelegationRejection> {
+    fn close_delegations(&self, ending: &DelegationEnding) -> Result<Vec<Fact>, DelegationRejection> {
         let open = self.delegations.values().filter(|(_, delegation)| delegation.is_open());
         let mut facts = Vec::new();
         for (scope, delegation) in open {
-            let ending = DelegationEnding::Cancelled(reason);
-            facts.extend(scoped(scope, delegation.decide(DelegationCommand::End(ending))?));
+            facts.extend(scoped(scope, delegation.decide(DelegationCommand::End(ending.clone()))?));
         }
         Ok(facts)
     }

@@ -99,7 +99,10 @@ fn tools(context: &RunContext) -> Vec<ToolSpec> {
         let allowed = context.settings.allowed_subagents.as_deref();
         let listed = context.registry.available(services.allows_bash(), allowed);
         let types: Vec<&str> = listed.iter().map(|listed| listed.definition.name.as_str()).collect();
-        tools.push(task_tool(&types));
+        // A lead with nobody to delegate to is not told of the tool.
+        if !types.is_empty() {
+            tools.push(task_tool(&types));
+        }
     }
     tools
 }

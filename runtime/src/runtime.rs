@@ -27,7 +27,7 @@ use crate::{
     admission::{Admission, AdmissionLimits, Capacity, QueuePlace},
     cancellation::{StopCause, StopSignal},
     clock::Clock,
-    config::Config,
+    config::{Config, limit_problems},
     id_source::IdSource,
     live_runs::LiveRuns,
     locks::Locks,
@@ -37,10 +37,10 @@ use crate::{
         circuit::Circuits,
         retry::{Pauses, RetryPolicy, SystemPauses},
     },
-    request::{CancelError, HistoryError},
+    request::{CancelError, HistoryError, LimitsOutOfRange},
     run_context::RunContext,
     run_lookup,
-    sandbox::{Confinement, NoConfinement},
+    sandbox::{self, Confinement, NoConfinement},
     services::Services,
     thread_history::ThreadHistory,
     tool_work::ToolWork,
@@ -80,16 +80,28 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// A runtime with nothing to do. Probing how shell lines can be confined blocks for some
-    /// milliseconds.
-    pub fn new(parts: RuntimeParts) -> Self {
+    /// A runtime with nothing to do, over a data folder that it alone uses: what an earlier one left at
+    /// work there when it died is ended first. Blocks for some milliseconds: processes are searched, and
+    /// it is probed how shell lines can be confined.
+    ///
+    /// A limit out of its range is an error here, whoever made the configuration: nothing clamps it
+    /// later.
+    pub fn new(parts: RuntimeParts) -> Result<Self, LimitsOutOfRange> {
         let retry_policy = parts.config.llm_call.retry_policy();
         Self::with_pauses(parts, retry_policy, Arc::new(SystemPauses))
     }
 
     /// The same, with retries and waits of one's own.
-    pub fn with_pauses(parts: RuntimeParts, retry_policy: RetryPolicy, pauses: Arc<dyn Pauses>) -> Self {
-        Self::with_toolbox(parts, retry_policy, pauses, Toolbox::builtin())
+    pub fn with_pauses(
+        parts: RuntimeParts,
+        retry_policy: RetryPolicy,
+        pauses: Arc<dyn Pauses>,
+    ) -> Result<Self, LimitsOutOfRange> {
+        let problems = limit_problems(&parts.config);
+        if !problems.is_empty() {
+            return Err(LimitsOutOfRange(problems));
+        }
+        Ok(Self::with_toolbox(parts, retry_policy, pauses, Toolbox::builtin()))
     }
 
     /// The same, with tools of one's own.
@@ -100,6 +112,10 @@ impl Runtime {
         toolbox: Toolbox,
     ) -> Self {
         let config = parts.config;
+        let left = sandbox::end_leftovers(&parts.data_folder);
+        if left > 0 {
+            tracing::warn!(processes = left, "ended what a server that died had left at work");
+        }
         let upkeep = Upkeep::new(
             parts.log.clone(),
             &parts.data_folder,

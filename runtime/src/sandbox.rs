@@ -25,6 +25,9 @@ pub(crate) use folders::real_workspace;
 pub use folders::{ThreadFolders, VIRTUAL_OUTPUTS, VIRTUAL_ROOT, VIRTUAL_UPLOADS, VIRTUAL_WORKSPACE};
 pub(crate) use paths::ResolvedPath;
 pub use paths::{PathRefusal, PathRefused};
+pub(crate) use processes::end_leftovers;
+#[cfg(test)]
+pub(crate) use processes::mark_of_data;
 pub(crate) use watchman::Excess;
 
 /// The `sandbox` section of the configuration.

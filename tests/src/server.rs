@@ -110,7 +110,7 @@ impl TestServer {
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
         };
-        let runtime = Runtime::with_pauses(parts, RetryPolicy::default(), Arc::new(pauses.clone()));
+        let runtime = Runtime::with_pauses(parts, RetryPolicy::default(), Arc::new(pauses.clone())).unwrap();
         Self::serve(log, projections, runtime, &config, pauses, temporary).await
     }
 

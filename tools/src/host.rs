@@ -67,7 +67,8 @@ impl Host {
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
         };
-        Ok(Self { data, log, runtime: Runtime::new(parts) })
+        let runtime = Runtime::new(parts).context("could not make a runtime")?;
+        Ok(Self { data, log, runtime })
     }
 
     /// Makes a thread whose workspace is a folder of the person, or one of its own.

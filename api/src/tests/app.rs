@@ -144,7 +144,8 @@ impl App {
             data_folder: folder.path().to_owned(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
-        });
+        })
+        .unwrap();
         let projections = Projections::in_memory(log.clone()).unwrap();
         let listen = "127.0.0.1".parse().unwrap();
         let config = vec![Entry {

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::{
-    definition::{ModelChoice, Origin, Registry, SubagentsSettings},
+    definition::{ModelChoice, Origin, Registry, Resolved, SubagentsSettings},
     event::RefusalReason,
     limits::MANAGED_DEFINITIONS_MAX,
 };
@@ -185,6 +185,55 @@ fn a_history_tells_every_version() {
         (6, Change::Deleted, None, false),
     ];
     assert_eq!(told, expected);
+}
+
+/// What a delegation to the managed `writer` obeys: seconds, turns, model, skills and tokens.
+#[track_caller]
+fn check_precedence(settings: serde_json::Value, expected: (u64, u32, &str, Option<&[&str]>, u64)) {
+    let written = serde_json::json!({
+        "description": "d", "system_prompt": "p", "timeout_seconds": 100, "max_turns": 20, "model": "own",
+        "skills": ["own"],
+    });
+    let definition: Box<CustomAgent> = serde_json::from_value(written).unwrap();
+    let world = World::given([("writer", ManageCommand::Create { definition, enabled: true })]);
+    let parsed: SubagentsSettings = serde_json::from_value(settings.clone()).unwrap();
+    let registry = Registry::new(parsed, false).with_managed(world.state.enabled().as_ref());
+    let Resolved { definition, token_budget, .. } = registry.resolve("writer").unwrap();
+    let skills = definition.skills.as_ref().map(|names| names.iter().map(String::as_str).collect::<Vec<_>>());
+    let model = String::from(definition.model);
+    let found = (
+        definition.timeout_seconds,
+        definition.max_turns,
+        model.as_str(),
+        skills.as_deref(),
+        token_budget.max_tokens,
+    );
+    assert_eq!(found, expected, "{settings}");
+}
+
+// Facts §1.3, with managed definitions in it: an override of the name, then the definition. The global limits
+// are for built-in types, the global budget is for all.
+#[test]
+fn what_is_configured_of_a_name_lies_over_its_managed_definition() {
+    use serde_json::json;
+    let own: Option<&[&str]> = Some(&["own"]);
+    check_precedence(json!({}), (100, 20, "own", own, 2_000_000));
+    let global = json!({"timeout_seconds": 7, "max_turns": 7, "token_budget": {"max_tokens": 5_000}});
+    check_precedence(global.clone(), (100, 20, "own", own, 5_000));
+    let over = |key: &str, value: serde_json::Value| {
+        let mut settings = global.clone();
+        settings["agents"]["writer"][key] = value;
+        settings
+    };
+    check_precedence(over("timeout_seconds", json!(300)), (300, 20, "own", own, 5_000));
+    check_precedence(over("max_turns", json!(3)), (100, 3, "own", own, 5_000));
+    check_precedence(over("model", json!("fast")), (100, 20, "fast", own, 5_000));
+    check_precedence(over("model", json!("inherit")), (100, 20, "inherit", own, 5_000));
+    check_precedence(over("skills", json!([])), (100, 20, "own", Some(&[]), 5_000));
+    check_precedence(over("skills", json!(["a"])), (100, 20, "own", Some(&["a"]), 5_000));
+    check_precedence(over("token_budget", json!({"max_tokens": 9_000})), (100, 20, "own", own, 9_000));
+    // An override of another name says nothing of this one.
+    check_precedence(json!({"agents": {"bash": {"max_turns": 1}}}), (100, 20, "own", own, 2_000_000));
 }
 
 /// Facts §1.8: an earlier source owns its names, and what it hides comes back when it lets go.

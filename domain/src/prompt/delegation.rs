@@ -83,7 +83,8 @@ fn workflow(offer: &DelegationOffer<'_>) -> String {
     let (split, again) = if offer.is_parallel() {
         (
             format!(
-                "Divide it into tasks that stand alone. Put those that may run in parallel into one response, {} at most.",
+                "Divide it into tasks that stand alone, and use as few subagents as the work needs. Put those that may run in \
+                 parallel into one response, {} at most.",
                 offer.limits.per_response
             ),
             "After each batch decide anew: go on directly, start another batch within the limits, or finish.",

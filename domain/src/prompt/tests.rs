@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     citation::parse_citations,
-    definition::{Registry, SubagentsSettings},
+    definition::{CustomAgent, InConfigOrder, Registry, SubagentsSettings},
     guard::subagent_limit::DelegationLimits,
     message::Message,
     sanitise::{self, neutralise},
@@ -17,9 +17,24 @@ use crate::{
 
 /// The lead's prompt where these custom types and limits hold.
 fn lead(custom: serde_json::Value, per_response: u32, receipts_enabled: bool) -> String {
+    lead_of(custom, None, per_response, receipts_enabled)
+}
+
+/// The same, of a run that may have these types alone.
+fn lead_of(
+    custom: serde_json::Value,
+    allowed: Option<&[String]>,
+    per_response: u32,
+    receipts_enabled: bool,
+) -> String {
     let settings: SubagentsSettings = serde_json::from_value(json!({ "custom_agents": custom })).unwrap();
-    let registry = Registry::new(settings, false);
-    let types = registry.available(true, None);
+    let managed =
+        json!({"writer": {"description": "Writes texts for people.\nAnd more.", "system_prompt": "s"}});
+    let managed: InConfigOrder<CustomAgent> = serde_json::from_value(managed).unwrap();
+    // Only where somebody asks for it: administrators keep nothing at first.
+    let is_asked = allowed.is_some_and(|allowed| allowed.iter().any(|name| name == "writer"));
+    let registry = Registry::new(settings, false).with_managed(is_asked.then_some(&managed));
+    let types = registry.available(true, allowed);
     let limits = DelegationLimits { per_response, per_run: 6 };
     lead_system_prompt(Some(&DelegationOffer { types: &types, limits, receipts_enabled }))
 }
@@ -148,6 +163,51 @@ fn the_lead_sees_the_numbers_that_are_enforced() {
     for word in ["citation", "cited", "receipt", "evidence"] {
         assert!(!unchecked.contains(word), "{word}");
     }
+}
+
+// Chain facts §3, "Lead prompt, delegation section": every point of it, where several may work at once.
+#[test]
+fn the_delegation_section_makes_every_point() {
+    let prompt = lead(json!({}), 3, true);
+    for words in [
+        "Direct work is the default",
+        "Delegate only when the benefit",
+        "time saved, a specialist's skills, bulky detail kept out",
+        "is clearly greater than the cost",
+        "starting up, finding out again what is already known, putting results together, conflicting changes and side effects",
+        "one task needs what another will find or make",
+        "two tasks would change the same files or other state, or their side effects overlap",
+        "Such a chain may still go to one subagent, as one bounded task",
+        "the direct way is short",
+        "a subagent would first have to find out what you already know",
+        "explaining and putting together would cost more than the work",
+        "When something essential is unclear, clear it up first",
+        "Calls beyond them are dropped",
+        "Delegations of earlier runs do not count",
+        "use as few subagents as the work needs",
+        "After each batch decide anew: go on directly, start another batch within the limits, or finish",
+        "There is nothing to poll",
+    ] {
+        assert!(prompt.contains(words), "{words}");
+    }
+    let steps = prompt.lines().filter(|line| line.starts_with(|first: char| first.is_ascii_digit())).count();
+    assert_eq!(steps, 6);
+}
+
+// Chain facts §3: the catalogue is what the run may have, whatever else there is.
+#[test]
+fn the_catalogue_is_what_the_run_may_have() {
+    let bullets = |allowed: Option<&[String]>| -> Vec<String> {
+        let custom = json!({"reviewer": {"description": "Reviews", "system_prompt": "s"}});
+        let prompt = lead_of(custom, allowed, 3, true);
+        let (_, catalogue) = prompt.split_once("Types:\n").unwrap_or_default();
+        let bullets = catalogue.lines().take_while(|line| line.starts_with("- "));
+        bullets.map(|line| line[2..line.find(':').unwrap()].to_owned()).collect()
+    };
+    assert_eq!(bullets(None), ["general-purpose", "bash", "reviewer"]);
+    assert_eq!(bullets(Some(&criteria(&["writer", "bash"]))), ["bash", "writer"]);
+    assert_eq!(bullets(Some(&criteria(&["nobody"]))), Vec::<String>::new());
+    assert_eq!(lead_of(json!({}), Some(&[]), 3, true), lead_system_prompt(None));
 }
 
 // Facts §2: with a limit of 1 the guidance on several disappears.

@@ -42,8 +42,7 @@ impl Checks {
 /// Everything that is wrong with a configuration.
 pub(super) fn problems_of(config: &Config) -> Vec<SettingProblem> {
     let mut problems = model_problems(config);
-    problems.extend(config.subagents.validate().err().unwrap_or_default());
-    problems.extend(config.subagent_runtime.problems());
+    problems.extend(limit_problems(config));
     problems.extend(config.subagent_batches.problems());
     problems.extend(config.summarization.problems(&config.models));
     problems.extend(config.llm_call.problems());
@@ -55,6 +54,13 @@ pub(super) fn problems_of(config: &Config) -> Vec<SettingProblem> {
     problems.extend(config.server.problems(&config.log.path));
     problems.extend(super::redaction::problems(&config.redaction));
     problems.extend(config.pricing.problems());
+    problems
+}
+
+/// What is wrong with the limits of delegation alone.
+pub(crate) fn limit_problems(config: &Config) -> Vec<SettingProblem> {
+    let mut problems = config.subagents.validate().err().unwrap_or_default();
+    problems.extend(config.subagent_runtime.problems());
     problems
 }
 

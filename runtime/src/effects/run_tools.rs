@@ -3,12 +3,7 @@
 
 use std::collections::VecDeque;
 
-use domain::{
-    agent::{AgentRole, PendingCall},
-    limits::TOOL_CALLS_PER_REPLY_MAX,
-    message::Message,
-    tool_spec::TASK_TOOL,
-};
+use domain::{agent::PendingCall, limits::TOOL_CALLS_PER_REPLY_MAX, message::Message, tool_spec::TASK_TOOL};
 
 use super::{
     delegate::{self, Opened},
@@ -19,10 +14,10 @@ use crate::{agent_loop::AgentLoop, run_owner::RecordError};
 /// Runs the calls and records their results: delegations are requested in call order before
 /// anything else is done, and delivered in call order after it.
 pub(crate) async fn perform(agent_loop: &mut AgentLoop, calls: Vec<PendingCall>) -> Result<(), RecordError> {
-    let is_lead = agent_loop.agent.role() == AgentRole::Lead;
+    let may_delegate = agent_loop.may_delegate();
     let (mut opened, mut others) = (VecDeque::new(), Vec::new());
     for (place, pending) in calls.into_iter().enumerate() {
-        if is_lead && pending.call.name == TASK_TOOL && agent_loop.has_tool(TASK_TOOL) {
+        if may_delegate && pending.call.name == TASK_TOOL {
             opened.push_back(open(agent_loop, &pending).await?);
         } else {
             others.push((place, pending));

@@ -7,6 +7,7 @@ mod erasing;
 mod erasing_runs;
 mod executor;
 mod failures;
+mod frozen;
 mod guards;
 mod held_tools;
 mod limits;
@@ -14,6 +15,7 @@ mod load;
 mod model_calls;
 mod old_keys;
 mod outputs;
+mod parent_and_child;
 mod races;
 mod recovery;
 mod restart;
@@ -47,10 +49,51 @@ fn runtime(log: &EventLog, data: &std::path::Path, models: Models) -> Runtime {
         clock: Arc::new(SystemClock),
         ids: Arc::new(SystemIds),
     })
+    .unwrap()
 }
 
 fn saying(text: &str) -> RunRequest {
     RunRequest::saying(vec![HumanMessage { content: text.into(), id: None, images: Vec::new() }])
+}
+
+// Chain facts (f) line 15, and facts §10: a limit out of its range is an error where a runtime is made,
+// whoever made the configuration.
+#[test]
+fn a_runtime_is_made_of_limits_within_their_ranges() {
+    let data = tempfile::tempdir().unwrap();
+    let made = |change: fn(&mut Config)| {
+        let mut config = Config::default();
+        change(&mut config);
+        Runtime::new(RuntimeParts {
+            log: EventLog::in_memory(Options::default()),
+            config,
+            models: Models::of(OfflineModel::demo("offline").unwrap()),
+            data_folder: data.path().to_owned(),
+            clock: Arc::new(SystemClock),
+            ids: Arc::new(SystemIds),
+        })
+    };
+    let refused = |change| made(change).err().map(|refusal| refusal.to_string());
+    for (change, words) in [
+        (
+            (|config| config.subagents.max_total_per_run = 0) as fn(&mut Config),
+            "subagents.max_total_per_run is 0: it must be from 1 to 50",
+        ),
+        (|config| config.subagents.max_total_per_run = 51, "is 51: it must be from 1 to 50"),
+        (
+            |config| config.subagent_runtime.max_running = 0,
+            "subagent_runtime.max_running is 0: it must be from 1 to 64",
+        ),
+        (|config| config.subagent_runtime.max_running = 65, "is 65: it must be from 1 to 64"),
+    ] {
+        let refusal = refused(change).unwrap();
+        assert!(refusal.contains(words), "{refusal}");
+    }
+    for change in [(|config| config.subagents.max_total_per_run = 50) as fn(&mut Config), |config| {
+        config.subagent_runtime.max_running = 64
+    }] {
+        assert_eq!(refused(change), None);
+    }
 }
 
 #[tokio::test]

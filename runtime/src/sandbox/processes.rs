@@ -1,13 +1,16 @@
-//! Starting the processes of one shell line, and making sure that none of them outlives it.
+//! Starting the processes of one shell line, and making sure that none of them outlives it, nor the
+//! server by more than its next start.
 
 use std::{
     fs::{self, File},
     io::{self, Read},
-    os::fd::OwnedFd,
+    os::{fd::OwnedFd, unix::ffi::OsStrExt},
+    path::Path,
     process::ExitStatus,
     sync::{Arc, mpsc},
 };
 
+use domain::digest::sha256_hex;
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     process::{
@@ -94,7 +97,7 @@ fn watch(
         Ok(temp) => Arc::new(temp),
         Err(error) => return drop(started.send(Err(LaunchFailure::Temp(error)))),
     };
-    let mark = Uuid::now_v7().to_string();
+    let mark = format!("{}{}", mark_of_data(folders.data()), Uuid::now_v7());
     let launch = Launch { folders, temp: &temp, line, mark: &mark };
     let mut child = match confinement.start(&launch, Some(out)) {
         Ok(child) => child,
@@ -154,6 +157,33 @@ fn kill_group(leader: Pid) {
     }
 }
 
+/// What the marks of all lines begin with that a server of this data folder has started.
+pub(crate) fn mark_of_data(data: &Path) -> String {
+    const DIGITS: usize = 32;
+    let mut digest = sha256_hex(data.as_os_str().as_bytes());
+    digest.truncate(DIGITS);
+    digest + "."
+}
+
+/// Kills what a server of this data folder has left behind that died with its shell lines at work, and
+/// waits until it has ended. Nobody else may use the folder meanwhile. Gives the number of processes.
+pub(crate) fn end_leftovers(data: &Path) -> usize {
+    // A folder that is not there has had no server.
+    let Ok(data) = fs::canonicalize(data) else { return 0 };
+    let mark = mark_variable(&mark_of_data(&data));
+    let is_left = |number: i32| has_variable(number, |variable| variable.starts_with(mark.as_bytes()));
+    let mut count = 0;
+    for _ in 0..SEARCHES_MAX {
+        let killed = kill_all(&is_left);
+        if killed.is_empty() {
+            break;
+        }
+        killed.iter().for_each(wait_for_end);
+        count += killed.len();
+    }
+    count
+}
+
 fn mark_variable(mark: &str) -> String {
     format!("{MARK_VARIABLE}={mark}")
 }
@@ -162,12 +192,11 @@ fn mark_variable(mark: &str) -> String {
 /// relies on nothing of it writing any more.
 fn end_all(leader: Pid, mark: &str) {
     let mark = mark_variable(mark);
+    let is_of_line =
+        |number: i32| is_marked(number, mark.as_bytes()) || watchman::is_alive_in_group(number, leader);
     for _ in 0..SEARCHES_MAX {
         kill_group(leader);
-        let Ok(processes) = fs::read_dir("/proc") else { return };
-        let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let killed: Vec<OwnedFd> =
-            numbers.filter_map(|number| kill_if_of_line(number, leader, mark.as_bytes())).collect();
+        let killed = kill_all(&is_of_line);
         if killed.is_empty() {
             return;
         }
@@ -175,15 +204,21 @@ fn end_all(leader: Pid, mark: &str) {
     }
 }
 
-/// Gives a handle of the process if it was one of the line, and alive.
-fn kill_if_of_line(number: i32, leader: Pid, mark: &[u8]) -> Option<OwnedFd> {
-    let is_of_line = || is_marked(number, mark) || watchman::is_alive_in_group(number, leader);
+/// Kills every process of which this holds. Gives a handle of each.
+fn kill_all(is_meant: &impl Fn(i32) -> bool) -> Vec<OwnedFd> {
+    let Ok(processes) = fs::read_dir("/proc") else { return Vec::new() };
+    let numbers = processes.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.filter_map(|number| kill_if(number, is_meant)).collect()
+}
+
+/// Gives a handle of the process if it was meant, and alive.
+fn kill_if(number: i32, is_meant: &impl Fn(i32) -> bool) -> Option<OwnedFd> {
     // Looked at first without a handle: most processes are not ours.
-    if !is_of_line() {
+    if !is_meant(number) {
         return None;
     }
     let handle = pidfd_open(Pid::from_raw(number)?, PidfdFlags::empty()).ok()?;
-    (is_of_line() && pidfd_send_signal(&handle, Signal::KILL).is_ok()).then_some(handle)
+    (is_meant(number) && pidfd_send_signal(&handle, Signal::KILL).is_ok()).then_some(handle)
 }
 
 fn wait_for_end(process: &OwnedFd) {
@@ -194,9 +229,13 @@ fn wait_for_end(process: &OwnedFd) {
 }
 
 fn is_marked(number: i32, mark: &[u8]) -> bool {
+    has_variable(number, |variable| variable == mark)
+}
+
+fn has_variable(number: i32, is_meant: impl Fn(&[u8]) -> bool) -> bool {
     let mut environment = Vec::new();
     let Ok(file) = File::open(format!("/proc/{number}/environ")) else { return false };
     // A zombie's environment reads as empty.
     file.take(ENVIRONMENT_BYTES_MAX).read_to_end(&mut environment).is_ok()
-        && environment.split(|byte| *byte == 0).any(|variable| variable == mark)
+        && environment.split(|byte| *byte == 0).any(is_meant)
 }

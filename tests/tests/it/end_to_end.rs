@@ -27,6 +27,7 @@ mod model_calls;
 mod model_failures;
 mod models_command;
 mod providers;
+mod quick_cancel;
 mod read_side;
 mod rebuilding;
 mod replay_command;

@@ -128,7 +128,8 @@ impl Host {
             data_folder: folder.to_owned(),
             clock: Arc::new(SystemClock),
             ids: Arc::new(SystemIds),
-        });
+        })
+        .unwrap();
         views.catch_up().unwrap();
         Self { log, views, runtime }
     }

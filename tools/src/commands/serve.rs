@@ -14,6 +14,7 @@ use crate::{
     failure::{Exit, Failure},
     host::{self, Host},
     interrupt::Interrupts,
+    render,
     source::open_views_as_they_are,
 };
 
@@ -71,6 +72,23 @@ async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     Err(anyhow::Error::new(refused).context(failure))
 }
 
+/// Says which managed definitions no lead can see, because the configuration or Remit itself has a type of
+/// their name.
+async fn tell_hidden(context: &Context, host: &Host) -> anyhow::Result<()> {
+    let managed =
+        host.runtime.managed_definitions(None).await.context("could not read the managed definitions")?;
+    for one in managed.iter().filter(|one| one.kept.is_enabled) {
+        if let Some(origin) = one.hidden_by {
+            let (name, source) = (&one.kept.name, render::agents::origin(origin));
+            let words = format!(
+                "warning: leads do not see the managed definition {name}: a {source} type has its name"
+            );
+            context.output.message(&words);
+        }
+    }
+    Ok(())
+}
+
 async fn serve_on(
     context: &Context,
     host: &Host,
@@ -90,6 +108,7 @@ async fn serve_on(
     for (thread_id, run_id) in resumed {
         context.output.message(&format!("resumed run {run_id} of thread {thread_id}"));
     }
+    tell_hidden(context, host).await?;
     context.output.message(&format!("serving {} on {url}", host.data.display()));
     if !address.ip().is_loopback() {
         context.output.message(

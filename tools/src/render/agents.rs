@@ -4,6 +4,7 @@ use contracts::wire::{
     managed::{ManagedSubagent, ManagedVersion},
     subagent::{Subagent, SubagentSource},
 };
+use domain::definition::Origin;
 
 use super::{
     printable,
@@ -14,20 +15,20 @@ use super::{
 use crate::screen::Screen;
 
 const COLUMNS: [Column; 7] = [
-    Column::id("NAME"),
+    Column::text("NAME"),
     Column::text("SOURCE"),
     Column::text("STATE"),
     Column::text("MODEL").dropped_as(1),
     Column::number("TURNS").dropped_as(2),
     Column::number("TIME").dropped_as(3),
-    Column::text("DESCRIPTION").dropped_as(0),
+    Column::flexible("DESCRIPTION").dropped_as(0),
 ];
 const VERSIONS: [Column; 5] = [
     Column::number("VERSION"),
     Column::text("TIME (UTC)").dropped_as(1),
     Column::text("CHANGE"),
     Column::text("STATE"),
-    Column::text("DESCRIPTION").dropped_as(0),
+    Column::flexible("DESCRIPTION").dropped_as(0),
 ];
 /// Characters of a description that stand in a table.
 const DESCRIPTION_CHARS_MAX: usize = 60;
@@ -38,6 +39,15 @@ pub(crate) const fn source(source: SubagentSource) -> &'static str {
         SubagentSource::BuiltIn => "built-in",
         SubagentSource::Configured => "configured",
         SubagentSource::Managed => "managed",
+    }
+}
+
+/// The words for where a definition comes from.
+pub(crate) const fn origin(origin: Origin) -> &'static str {
+    match origin {
+        Origin::BuiltIn => source(SubagentSource::BuiltIn),
+        Origin::Configured => source(SubagentSource::Configured),
+        Origin::Managed => source(SubagentSource::Managed),
     }
 }
 
@@ -169,4 +179,69 @@ pub(crate) fn history(screen: Screen, versions: &[ManagedVersion]) -> String {
         ]
     });
     table(screen, &VERSIONS, rows.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::render::{samples, table::UNLIMITED_WIDTH, width::columns};
+
+    #[test]
+    fn what_is_offered_comes_before_what_is_not() {
+        let (types, managed) = (samples::subagents(), samples::managed_subagents());
+        for width in [40, 80, 120] {
+            let shown = list(Screen::plain(Some(width)), &types, &managed);
+            insta::assert_snapshot!(format!("types_on_{width}_columns"), shown);
+        }
+        insta::assert_snapshot!("types_in_a_pipe", list(Screen::plain(None), &types, &managed));
+    }
+
+    #[test]
+    fn one_type_is_shown_as_it_is_offered_and_as_it_is_kept() {
+        let (types, managed) = (samples::subagents(), samples::managed_subagents());
+        let screen = Screen::plain(Some(80));
+        let shown = |offered: &str, kept: &str| {
+            let offered = types.iter().find(|it| it.name == offered);
+            one(screen, offered, managed.iter().find(|it| it.name == kept))
+        };
+        insta::assert_snapshot!("a_built_in_type", shown("bash", ""));
+        insta::assert_snapshot!("a_managed_type", shown("writer", "writer"));
+        insta::assert_snapshot!("a_disabled_type", shown("", "drafter"));
+        insta::assert_snapshot!("a_hidden_type_and_what_hides_it", shown("reviewer", "reviewer"));
+    }
+
+    #[test]
+    fn a_history_says_what_each_version_did() {
+        for width in [40, 80, 120] {
+            let shown = history(Screen::plain(Some(width)), &samples::managed_versions());
+            insta::assert_snapshot!(format!("versions_on_{width}_columns"), shown);
+        }
+    }
+
+    // Whoever wrote a definition cannot move the cursor of whoever looks at it, nor break a row.
+    #[test]
+    fn rows_stay_rows_whatever_is_in_them() {
+        let (mut types, mut managed) = (samples::subagents(), samples::managed_subagents());
+        let mut versions = samples::managed_versions();
+        let hostile = format!("\u{1b}[2J漢字 {}", "long ".repeat(500));
+        types[0].description.clone_from(&hostile);
+        types[1].name = "n".repeat(64);
+        managed[0].definition.description.clone_from(&hostile);
+        managed[0].definition.model = "m".repeat(300);
+        if let Some(kept) = &mut versions[0].definition {
+            kept.description.clone_from(&hostile);
+        }
+        for width in (40..200).map(Some).chain([None]) {
+            let screen = Screen::plain(width);
+            for (shown, lines) in [(list(screen, &types, &managed), 7), (history(screen, &versions), 5)] {
+                assert_eq!(shown.lines().count(), lines, "{width:?}: {shown}");
+                assert!(!shown.contains('\u{1b}'), "{shown:?}");
+                let widest = shown.lines().map(columns).max().unwrap();
+                assert!(widest <= usize::from(width.unwrap_or(UNLIMITED_WIDTH)), "{width:?}: {shown}");
+            }
+        }
+        let mut kept = managed.remove(0);
+        kept.definition.system_prompt = hostile;
+        assert!(!one(Screen::plain(None), None, Some(&kept)).contains('\u{1b}'));
+    }
 }

@@ -9,7 +9,9 @@ use contracts::wire::{
         Acceptance, AcceptanceVerdict, Citation, CitationVerdict, Citations, CitationsVerdict, Receipt,
         ReceiptOutcome,
     },
+    managed::{ManagedChange, ManagedSubagent, ManagedVersion, SubagentDefinition},
     run::{Run, RunStatus},
+    subagent::{Subagent, SubagentBudget, SubagentSource},
     thread::{Thread, ThreadStatus},
     usage::Usage,
     usage_report::{UsageFigures, UsageGroup, UsageReport},
@@ -309,5 +311,97 @@ pub(crate) fn events() -> Vec<EventRecord> {
             "run.error",
             r#"{"error":"the model cannot be reached, and that for a reason which is long"}"#,
         ),
+    ]
+}
+
+fn subagent(name: &str, source: SubagentSource, description: &str) -> Subagent {
+    Subagent {
+        name: name.into(),
+        description: description.into(),
+        source,
+        available: true,
+        model: "inherit".into(),
+        max_turns: 60,
+        timeout_seconds: 1_800,
+        tools: None,
+        disallowed_tools: Some(vec!["task".into(), "ask_clarification".into()]),
+        skills: None,
+        token_budget: SubagentBudget {
+            enabled: true,
+            max_tokens: 2_000_000,
+            max_input_tokens: None,
+            max_output_tokens: None,
+            warn_threshold: 0.7,
+            hard_stop_threshold: 1.0,
+        },
+        system_prompt: Some("You work.\nYou report.".into()),
+    }
+}
+
+/// Types as leads are offered them: two built in, one configured, one kept.
+pub(crate) fn subagents() -> Vec<Subagent> {
+    vec![
+        subagent("general-purpose", SubagentSource::BuiltIn, "Any work that takes several steps."),
+        Subagent {
+            available: false,
+            tools: Some(vec!["bash".into(), "ls".into()]),
+            ..subagent("bash", SubagentSource::BuiltIn, "Shell commands whose output is bulky.\nAnd no more.")
+        },
+        subagent("reviewer", SubagentSource::Configured, "Reads changes and says what is wrong."),
+        Subagent {
+            model: "local".into(),
+            timeout_seconds: 90,
+            skills: Some(Vec::new()),
+            ..subagent("writer", SubagentSource::Managed, "Writes texts for people: Größe, 漢字.")
+        },
+    ]
+}
+
+fn definition(description: &str) -> SubagentDefinition {
+    SubagentDefinition {
+        description: description.into(),
+        system_prompt: "Write plainly.\nCite what you read.".into(),
+        tools: Some(vec!["read_file".into(), "grep".into()]),
+        disallowed_tools: None,
+        skills: Some(Vec::new()),
+        model: "local".into(),
+        max_turns: 50,
+        timeout_seconds: 90,
+    }
+}
+
+/// What administrators keep: one that is offered, one that is disabled, one that another type hides.
+pub(crate) fn managed_subagents() -> Vec<ManagedSubagent> {
+    let kept = |name: &str, version, enabled, hidden_by| ManagedSubagent {
+        name: name.into(),
+        version,
+        enabled,
+        hidden_by,
+        definition: definition("Writes texts for people: Größe, 漢字."),
+        created_at: "2026-11-30T18:45:02.5Z".into(),
+        updated_at: "2026-11-30T18:50:02.5Z".into(),
+    };
+    vec![
+        kept("drafter", 2, false, None),
+        kept("reviewer", 1, true, Some(SubagentSource::Configured)),
+        kept("writer", 4, true, None),
+    ]
+}
+
+/// A definition that was made, changed, taken back and removed.
+pub(crate) fn managed_versions() -> Vec<ManagedVersion> {
+    let version = |version: u64, change, text: Option<&str>| ManagedVersion {
+        version,
+        change,
+        to_version: (change == ManagedChange::RolledBack).then_some(1),
+        enabled: text.is_some() && change != ManagedChange::Disabled,
+        definition: text.map(definition),
+        at: format!("2026-11-30T18:45:0{version}Z"),
+    };
+    vec![
+        version(1, ManagedChange::Created, Some("Writes texts.")),
+        version(2, ManagedChange::Disabled, Some("Writes texts.")),
+        version(3, ManagedChange::RolledBack, Some("Writes texts.")),
+        version(4, ManagedChange::Deleted, None),
     ]
 }

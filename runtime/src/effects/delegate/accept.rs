@@ -44,11 +44,19 @@ pub(super) fn accept(
         model_name: model_name.unwrap_or_else(|_| settings.model_name.clone()),
         max_turns: definition.max_turns,
         timeout_seconds: definition.timeout_seconds,
-        tools: definition.select_tools(&services.toolbox.names()),
+        tools: definition.select_tools(&lead_tools(context)),
         receipts_enabled: services.receipts_enabled,
         acceptance_criteria: prompt::bounded_criteria(&args.acceptance_criteria),
         token_budget: token_budget.enabled.then(|| Box::new(token_budget)),
     })
+}
+
+/// The tools of the lead that this process has: a child is given no more, whatever was configured since
+/// its run was started.
+fn lead_tools(context: &RunContext) -> Vec<String> {
+    let mut names = context.services.toolbox.names();
+    names.retain(|name| context.settings.tools.contains(name));
+    names
 }
 
 fn parse(call: &ToolCall) -> Result<TaskArgs, Refusal> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use domain::{
-    event::{Event, Logged, ModelEvent, RunEvent, RunStatus, RunStopReason, SubagentEvent, ToolEvent},
+    event::{
+        EndStatus, Event, Logged, ModelEvent, RunEvent, RunStatus, RunStopReason, SubagentEvent, ToolEvent,
+    },
     ledger::LedgerEntry,
     message::AssistantMessage,
     tool_spec::SideEffect,
@@ -167,6 +169,18 @@ async fn a_server_that_is_told_to_fail_runs_ends_them_all() {
                 _ => None,
             });
             assert_eq!((status, reason), (RunStatus::Error, Some(RunStopReason::OrphanRecovered)));
+            check_interrupted(&after[before.len()..]);
+        }
+    }
+}
+
+/// What was open was cancelled by nobody: it failed, and says that it was interrupted.
+fn check_interrupted(closing: &[Logged]) {
+    for fact in closing {
+        if let Event::Subagent(SubagentEvent::Ended(end)) = &fact.event {
+            let error = end.error.as_deref().unwrap_or_default();
+            assert_eq!((end.status, end.cancel_reason), (EndStatus::Failed, None));
+            assert!(error.starts_with("interrupted: "), "{error}");
         }
     }
 }
@@ -248,4 +262,56 @@ async fn a_resumed_run_keeps_its_limits() {
         })
         .collect();
     assert_eq!(limits, [150, 150, 150]);
+}
+
+/// Two runs on a thread, each of which may delegate twice; the second uses ids of the first again, and asks
+/// for one more than it may.
+fn two_runs() -> Script {
+    Script::new()
+        .lead("first", [delegating(&[("1", "task-a"), ("2", "task-b")]), saying("done")])
+        .lead(
+            "second",
+            [delegating(&[("1", "task-c")]), delegating(&[("2", "task-d"), ("3", "task-e")]), saying("done")],
+        )
+        .sub("task-a", [saying("a")])
+        .sub("task-b", [saying("b")])
+        .sub("task-c", [saying("c")])
+        .sub("task-d", [saying("d")])
+}
+
+/// Of each delegation its run, its call, and what became of it.
+fn by_run(log: &EventLog) -> Vec<(domain::ids::RunId, String, &'static str)> {
+    let ledger = ledger_of(&facts_of(log));
+    ledger.iter().map(|one| (one.run_id.clone(), one.task_id.to_string(), one.status.as_str())).collect()
+}
+
+// Chain facts §1.1 and (f) 32: what an earlier run delegated is that run's, before and after a crash.
+#[tokio::test]
+async fn a_resumed_run_counts_its_own_delegations_alone() {
+    let store: Arc<dyn LogStore> = Arc::new(SegmentStore::in_memory());
+    let log = EventLog::with_store(store.clone(), Options::default()).unwrap();
+    let setup = |log: EventLog| {
+        Setup::new(two_runs()).log(log).config(|config| config.subagents.max_total_per_run = 2)
+    };
+    let world = setup(log).build().await;
+    assert_eq!(world.run("first").await, RunStatus::Success);
+    let between = world.facts().len();
+    let run = world.start("second").await;
+    assert_eq!(world.wait(&run).await, RunStatus::Success);
+    let whole = by_run(&world.log);
+    let of_second: Vec<_> =
+        whole.iter().filter(|(of, ..)| *of == run).map(|(_, _, status)| *status).collect();
+    assert_eq!((whole.len(), of_second), (5, vec!["completed", "refused", "completed"]));
+    let last = world.facts().len();
+    let is_end = |at: &usize| store.commit_at(Position::new(*at as u64)).unwrap().is_some();
+    let ends: Vec<usize> = (between + 1..last).filter(is_end).collect();
+    assert!(ends.len() > 15, "{ends:?}");
+    for end in ends {
+        let log = copy(end, &world.log, Arc::new(SegmentStore::in_memory())).await;
+        let data = tempfile::tempdir().unwrap();
+        let runtime = setup(log.clone()).runtime(&data);
+        runtime.recover(Recovery::Resume).await.unwrap();
+        let status = world.done(runtime.wait(&world.thread, &run)).await.unwrap();
+        assert_eq!((status, by_run(&log)), (RunStatus::Success, whole.clone()), "cut after {end}");
+    }
 }

@@ -133,7 +133,7 @@ async fn an_orphan_is_ended_before_the_next_run() {
         _ => None,
     });
     assert_eq!(reason, Some(RunStopReason::OrphanRecovered));
-    assert_eq!(world.ledger()[0].status.as_str(), "cancelled");
+    assert_eq!(world.ledger()[0].status.as_str(), "failed");
     world.check_ended_once();
 }
 

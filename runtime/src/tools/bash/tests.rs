@@ -14,7 +14,10 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::{super::tests::Place, *};
-use crate::{sandbox::Confinement, tool_work::ToolWork};
+use crate::{
+    sandbox::{Confinement, end_leftovers, mark_of_data},
+    tool_work::ToolWork,
+};
 
 /// How long something may take that should be quick, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -211,6 +214,35 @@ async fn dropping_the_call_ends_every_process_of_the_line() {
         assert_eq!(processes_with(&format!("sleep\0{nap}")), Vec::<String>::new());
         wait_until("processes are gone", || processes_with(&nap).is_empty()).await;
     }
+}
+
+/// A process as a line of a server of this folder has started it.
+fn left_behind(data: &Path, nap: &str) -> std::process::Child {
+    let mark = format!("{}x", mark_of_data(&fs::canonicalize(data).unwrap()));
+    let process = std::process::Command::new("sleep").arg(nap).env("REMIT_SHELL_LINE", mark).spawn().unwrap();
+    // Whoever has only just begun to be another program has no environment for a moment.
+    let environment = format!("/proc/{}/environ", process.id());
+    let started = Instant::now();
+    while fs::read(&environment).unwrap_or_default().is_empty() {
+        assert!(started.elapsed() < PATIENCE, "no environment within {PATIENCE:?}");
+        std::thread::yield_now();
+    }
+    process
+}
+
+// What a server that died has left at work is ended by the next one of its folder, and by no other.
+#[test]
+fn what_was_left_behind_is_ended_for_its_own_folder() {
+    let (one, other) = (tempfile::TempDir::new().unwrap(), tempfile::TempDir::new().unwrap());
+    let nap = unusual_seconds(5);
+    let mut of_one = left_behind(one.path(), &nap);
+    let mut of_other = left_behind(other.path(), &nap);
+    assert_eq!(end_leftovers(&one.path().join("nowhere")), 0);
+    assert_eq!(end_leftovers(one.path()), 1);
+    assert_eq!(of_one.wait().unwrap().code(), None, "a signal ended it");
+    assert_eq!(of_other.try_wait().unwrap(), None);
+    assert_eq!((end_leftovers(one.path()), end_leftovers(other.path())), (0, 1));
+    of_other.wait().unwrap();
 }
 
 #[tokio::test]

@@ -70,10 +70,14 @@ async fn check(remit: &Remit, there: &[&str]) {
 async fn definitions_are_kept_in_a_folder() {
     let remit = remit();
     check(&remit, &[]).await;
-    // A lead that may delegate to nobody is refused by name, and what it may is recorded.
-    let ended = remit.run(&["run", "go", "--subagents", "", "--json"]).await.exited(0).json();
+    // A lead that may delegate to one type is refused the others by name; with nobody to delegate to it
+    // does not try.
+    remit.run(&["agents", "create", "writer", "--file", "reviewer.yaml"]).await.exited(0);
+    let ended = remit.run(&["run", "go", "--subagents", "writer", "--json"]).await.exited(0).json();
     let ledger = ended["ledger"].as_array().unwrap();
     assert!(!ledger.is_empty() && ledger.iter().all(|one| one["status"] == "refused"), "{ended}");
+    let ended = remit.run(&["run", "go", "--subagents", "", "--json"]).await.exited(0).json();
+    assert_eq!(ended["ledger"], json!([]), "{ended}");
     remit.run(&["run", "go", "--subagents", "a b"]).await.exited(2);
 }
 
@@ -91,4 +95,15 @@ async fn definitions_are_kept_by_a_server_over_a_kill() {
     let listed = remit.run(&["agents", "list", "--json"]).await.exited(0).json();
     assert_eq!(listed["types"].as_array().unwrap().last().unwrap()["name"], "writer");
     assert_eq!(listed["types"].as_array().unwrap().last().unwrap()["source"], "managed");
+    // An operator is told of what is hidden at every start, also by what was configured later.
+    let again = remit.run(&["agents", "show", "bash"]).await.exited(0);
+    assert!(again.stdout.contains("hidden by a built-in type"), "{}", again.stdout);
+    let own = "{writer: {description: d, system_prompt: p}}";
+    remit.write("remit.yaml", &format!("subagents: {{custom_agents: {own}}}\n"));
+    let served = remit.serve(&[]).await;
+    for (name, source) in [("bash", "built-in"), ("writer", "configured")] {
+        let words = format!("leads do not see the managed definition {name}: a {source} type has its name");
+        assert!(served.said.iter().any(|line| line.contains(&words)), "{:?}", served.said);
+    }
+    served.crash().await;
 }

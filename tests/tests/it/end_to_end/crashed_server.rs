@@ -101,7 +101,9 @@ async fn a_run_that_is_not_resumed_ends_with_the_reason() {
     assert_eq!((text(&run, "status"), text(&run, "stop_reason")), ("error", "orphan_recovered"), "{run}");
     let events = client.thread_events(&thread_id).await;
     assert_whole(&events);
-    assert_eq!(only(&events, "subagent.end")["content"]["status"], "cancelled");
+    let end = &only(&events, "subagent.end")["content"];
+    assert_eq!(end["status"], "failed");
+    assert!(text(end, "error").starts_with("interrupted: "), "{end}");
     let next = client.start_run(&thread_id, "again").await;
     gate.open();
     assert_eq!(text(&client.ended(&thread_id, &next).await, "status"), "success");
@@ -109,31 +111,41 @@ async fn a_run_that_is_not_resumed_ends_with_the_reason() {
     served.crash().await;
 }
 
-// Field report 60: a command that was at work when the server died may have done anything; it is
-// not run again, and the model is told.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_command_at_work_is_not_run_again() {
-    let script = |asked: &Asked| -> Answer {
-        match asked.turn {
-            0 => {
-                let line = "echo once >> counter.txt; sleep 30";
-                Reply::calls([Call::new("bash", json!({"description": "count", "command": line}))]).into()
-            }
-            _ => Reply::says(asked.results()[0].1.clone()).into(),
-        }
+/// A lead that runs one command, which writes a line and then sleeps for long.
+fn counting(nap: &str) -> impl Fn(&Asked) -> Answer + Send + Sync + use<> {
+    let line = format!("echo once >> counter.txt; sleep {nap}");
+    move |asked| match asked.turn {
+        0 => Reply::calls([Call::new("bash", json!({"description": "count", "command": line}))]).into(),
+        _ => Reply::says(asked.results()[0].1.clone()).into(),
+    }
+}
+
+/// Numbers of live processes that sleep for so long.
+fn sleeping(nap: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_sleeping = |entry: &std::fs::DirEntry| {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        line == format!("sleep\0{nap}\0").into_bytes()
     };
-    let stub = StubModel::start(script).await;
-    let remit = remit();
-    configure(&remit, &stub, "");
+    entries.filter(is_sleeping).map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+/// Kills a server whose command is at work, and says what is left of the command before and after the
+/// next start.
+async fn check_command_at_work(remit: Remit, more: &str, nap: &str) -> usize {
+    let stub = StubModel::start(counting(nap)).await;
+    configure(&remit, &stub, more);
     let served = remit.serve(&[]).await;
     let client = Client::new(&served.url);
     let thread_id = client.create_thread().await;
     let run_id = client.start_run(&thread_id, "count").await;
     let counter = remit.data().join("threads").join(&thread_id).join("user-data/workspace/counter.txt");
-    wait::until("the command is at work", || counted(&counter) == 1).await;
+    wait::until("the command is at work", || counted(&counter) == 1 && !sleeping(nap).is_empty()).await;
     served.crash().await;
+    let left = sleeping(nap).len();
 
     let served = remit.serve(&[]).await;
+    assert_eq!(sleeping(nap), Vec::<String>::new(), "a command outlived its server");
     let client = Client::new(&served.url);
     let run = client.ended(&thread_id, &run_id).await;
     assert_eq!(text(&run, "status"), "success", "{run}");
@@ -143,6 +155,24 @@ async fn a_command_at_work_is_not_run_again() {
     assert_whole(&events);
     assert_eq!(of_type(&events, "tool.started").len(), 1);
     served.crash().await;
+    left
+}
+
+// Field report 60: a command that was at work when the server died may have done anything; it is
+// not run again, the model is told, and what is left of it is ended before anybody goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_at_work_is_not_run_again() {
+    let nap = format!("61.{}", std::process::id());
+    check_command_at_work(remit(), "", &nap).await;
+}
+
+// Without bubblewrap nothing takes a command along with its server: the next start ends it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_that_outlives_its_server_is_ended_by_the_next() {
+    let nap = format!("62.{}", std::process::id());
+    let without = remit().with("PATH", "/nowhere");
+    let left = check_command_at_work(without, "sandbox: {allow_host_bash: true}\n", &nap).await;
+    assert_eq!(left, 1, "it was still there before the next start");
 }
 
 fn counted(path: &Path) -> usize {
